@@ -1,0 +1,5 @@
+"""Runs ctxdoc as `python -m ctxdoc`."""
+
+from ctxdoc.cli.app import main
+
+main()

@@ -1,0 +1,208 @@
+"""The one model of the prompt cache: entries, lookup, lifetimes, reads and writes.
+
+Every rule is from the prompt-caching page as of 2026-10-08 unless it names another source.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import IntEnum
+
+from msgspec import Struct
+
+from ctxdoc.model import Usage
+from ctxdoc.providers import PROVIDERS
+from ctxdoc.render import Prefix
+from ctxdoc.tokens import Sizes
+
+RULES = PROVIDERS["anthropic"]
+FIRST_RESPONSE_SECONDS = 1.0
+"""Assumed time from the start of a request to the start of its response, where the log has no
+time for it: an entry can be read only once the response that writes it has begun."""
+RUN_KINDS = frozenset({"tool_use", "tool_result"})
+"""A run of these counts as one position of the lookback, on the Claude API."""
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """One request as the cache meets it."""
+
+    prefix: Prefix
+    sizes: Sizes
+    at: datetime | None = None
+    began: datetime | None = None
+    """When its response began; None where unknown."""
+    place: tuple[tuple[str, str], ...] = ()
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """A stored prefix."""
+
+    ttl: str
+    expires: datetime | None
+    visible: datetime | None
+    """Readable from then on."""
+    place: tuple[tuple[str, str], ...]
+
+
+class Relax(IntEnum):
+    """Which rules a lookup leaves aside, each with those before it: what a loss is due to."""
+
+    NOTHING = 0
+    VISIBILITY = 1
+    EXPIRY = 2
+    PLACE = 3
+    REACH = 4
+    """Neither lookback nor breakpoints limit the lookup."""
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """What the cache does for one request."""
+
+    usage: Usage
+    hit: int | None
+    """Index of the segment up to which the prompt is read."""
+    could_read: tuple[int, ...]
+    """Tokens that could be read with each of `Relax`, in that order."""
+
+
+class Cache:
+    """The entries of every model and place; the only state of a replay."""
+
+    def __init__(self) -> None:
+        self._entries: dict[bytes, dict[tuple[tuple[str, str], ...], Entry]] = {}
+
+    def send(self, step: Step) -> Outcome:
+        """Looks a request up, then stores what it writes."""
+        hits = [self._look(step, relax) for relax in Relax]
+        hit = hits[0]
+        usage = _usage(step, hit)
+        if hit is not None:
+            self._renew(step, hit)
+        for index in step.prefix.breakpoints:
+            if _cacheable(step, index) and (hit is None or index > hit):
+                self._store(step, index, step.prefix.segments[index].ttl or "5m")
+        return Outcome(
+            usage=usage, hit=hit, could_read=tuple(step.sizes.at(index) for index in hits)
+        )
+
+    def _look(self, step: Step, relax: Relax) -> int | None:
+        """The longest live entry in reach of a breakpoint, as a segment index."""
+        keys = step.prefix.keys
+        for index in _candidates(step.prefix, relax):
+            for entry in self._entries.get(keys[index], {}).values():
+                if _live(entry, step, relax):
+                    return index
+        return None
+
+    def _renew(self, step: Step, index: int) -> None:
+        """A hit renews its own entry; those of shorter prefixes keep their time."""
+        stored = self._entries[step.prefix.keys[index]]
+        for place, entry in stored.items():
+            if _live(entry, step, Relax.NOTHING):
+                stored[place] = _aged(entry, step)
+
+    def _store(self, step: Step, index: int, ttl: str) -> None:
+        visible = step.began
+        if visible is None and step.at is not None:
+            visible = step.at + timedelta(seconds=FIRST_RESPONSE_SECONDS)
+        entry = Entry(ttl=ttl, expires=None, visible=visible, place=step.place)
+        stored = self._entries.setdefault(step.prefix.keys[index], {})
+        stored[step.place] = _aged(entry, step)
+
+
+def _aged(entry: Entry, step: Step) -> Entry:
+    """The clock starts with the request that wrote or read the entry."""
+    life = timedelta(seconds=RULES.ttl_seconds[entry.ttl])
+    expires = step.at + life if step.at else None
+    return Entry(ttl=entry.ttl, expires=expires, visible=entry.visible, place=entry.place)
+
+
+def _live(entry: Entry, step: Step, relax: Relax) -> bool:
+    if relax < Relax.PLACE and places_differ(entry.place, step.place):
+        return False
+    if step.at is None:
+        return True
+    if relax < Relax.VISIBILITY and entry.visible is not None and step.at < entry.visible:
+        return False
+    return not (relax < Relax.EXPIRY and entry.expires is not None and step.at >= entry.expires)
+
+
+def places_differ(before: tuple[tuple[str, str], ...], after: tuple[tuple[str, str], ...]) -> bool:
+    """Whether two requests are known to have been served at different places."""
+    known = dict(before)
+    return any(name in known and known[name] != value for name, value in after)
+
+
+def _candidates(prefix: Prefix, relax: Relax) -> list[int]:
+    """Segments to look at, longest prefix first."""
+    if relax >= Relax.REACH:
+        return list(range(len(prefix.segments) - 1, -1, -1))
+    at = positions(prefix)
+    found: dict[int, None] = {}
+    for mark in reversed(prefix.breakpoints):
+        index = mark
+        while index >= 0 and at[index] > at[mark] - RULES.lookback:
+            found[index] = None
+            index -= 1
+    return sorted(found, reverse=True)
+
+
+def positions(prefix: Prefix) -> list[int]:
+    """The lookback position of each segment; a setting has that of the block before it."""
+    out: list[int] = []
+    position, last = 0, ""
+    for segment in prefix.segments:
+        if segment.is_block:
+            if not (segment.kind == last and segment.kind in RUN_KINDS):
+                position += 1
+            last = segment.kind
+        out.append(position)
+    return out
+
+
+def _cacheable(step: Step, index: int) -> bool:
+    """The minimum counts the prefix up to the breakpoint, not the block."""
+    return step.sizes.at(index) >= step.prefix.rule.minimum
+
+
+def _usage(step: Step, hit: int | None) -> Usage:
+    """Read A, one-hour write B-A, five-minute write C-B (mixed lifetimes)."""
+    prefix, sizes = step.prefix, step.sizes
+    read = sizes.at(hit)
+    marks = [i for i in prefix.breakpoints if _cacheable(step, i) and (hit is None or i > hit)]
+    hours = [i for i in marks if prefix.segments[i].ttl == "1h"]
+    hour_end = sizes.at(hours[-1]) if hours else read
+    end = sizes.at(marks[-1]) if marks else read
+    return Usage(
+        uncached=sizes.total - end,
+        cache_read=read,
+        cache_write_5m=end - hour_end,
+        cache_write_1h=hour_end - read,
+    )
+
+
+class Refusal(Struct, frozen=True):
+    """Why the API would answer a request with 400, as far as breakpoints go."""
+
+    cause: str
+    pointer: str
+    text: str
+
+
+def find_refusal(prefix: Prefix) -> Refusal | None:
+    """The first rule on breakpoints that a request breaks."""
+    everything = [*prefix.segments, *prefix.unrendered]
+    marked = [s for s in everything if s.ttl]
+    for segment in marked:
+        if segment.mark_fault:
+            return Refusal("breakpoint_invalid_target", segment.pointer, segment.mark_fault)
+    if len(marked) > RULES.max_breakpoints:
+        fifth = marked[RULES.max_breakpoints]
+        return Refusal("breakpoint_over_limit", fifth.pointer, f"{len(marked)} breakpoints")
+    seen_short = ""
+    for segment in marked:
+        if segment.ttl == "1h" and seen_short:
+            return Refusal("ttl_order_invalid", segment.pointer, seen_short)
+        if segment.ttl == "5m":
+            seen_short = segment.pointer
+    return None

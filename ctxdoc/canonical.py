@@ -1,0 +1,141 @@
+"""API objects in one form: members in a fixed order, defaults and breakpoints left out.
+
+The cache compares the rendered prompt, not the JSON text (design: what counts as the same
+prompt). What the API names has an order of its own here; free JSON, which is a tool's
+`input_schema` and a call's `input`, keeps the order and the number spelling in which it was sent.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+from msgspec import Raw
+
+Json: TypeAlias = None | bool | int | str | Raw | list["Json"] | dict[str, "Json"]
+
+ORDER = (
+    "tool_use_id",
+    "id",
+    "name",
+    "type",
+    "media_type",
+    "description",
+    "text",
+    "thinking",
+    "signature",
+    "data",
+    "source",
+    "title",
+    "context",
+    "content",
+    "input",
+    "input_schema",
+    "is_error",
+)
+"""Members that the API names, in the order in which they are rendered; others follow sorted."""
+
+FREE = frozenset({"input", "input_schema", "schema", "json_schema"})
+"""Members whose value is the user's own JSON."""
+
+DEFAULTS: dict[str, Json] = {
+    "is_error": False,
+    "defer_loading": False,
+    "strict": False,
+    "citations": None,
+    "allowed_callers": ["direct"],
+}
+"""Members that mean the same when left out."""
+
+_RANK = {name: rank for rank, name in enumerate(ORDER)}
+_decoder = msgspec.json.Decoder(float_hook=lambda text: Raw(text.encode()))
+_encoder = msgspec.json.Encoder()
+_sorted_encoder = msgspec.json.Encoder(order="sorted")
+
+
+def decode(raw: Raw | bytes) -> Json:
+    """JSON as values; a number with a fraction or exponent stays as it was spelled.
+
+    Raises msgspec.DecodeError.
+    """
+    value: Json = _decoder.decode(raw)
+    return value
+
+
+def encode(value: Json) -> bytes:
+    """Compact UTF-8 JSON in the order of the value."""
+    return _encoder.encode(value)
+
+
+def encode_sorted(value: Json) -> bytes:
+    """Compact UTF-8 JSON with the members of every object sorted."""
+    return _sorted_encoder.encode(value)
+
+
+def canonical(value: Json) -> Json:
+    """An API object in its fixed form; lists item by item, anything else as it is."""
+    match value:
+        case list():
+            return [canonical(item) for item in value]
+        case dict():
+            return _canonical_object(value)
+        case _:
+            return value
+
+
+def _canonical_object(value: dict[str, Json]) -> Json:
+    out: dict[str, Json] = {}
+    tool = "input_schema" in value
+    for name in sorted(value, key=lambda name: (_rank(name, tool), name)):
+        member = value[name]
+        if name == "cache_control" or (name in DEFAULTS and member in (DEFAULTS[name], None)):
+            continue
+        if tool and name == "type" and member == "custom":
+            continue
+        out[name] = member if name in FREE else canonical(member)
+    if out.get("type") == "tool_result":
+        out["content"] = _lowered(out.get("content"))
+    return out
+
+
+def _rank(name: str, tool: bool) -> int:
+    if not tool and name == "type":
+        return -1
+    return _RANK.get(name, len(ORDER))
+
+
+def _lowered(content: Json) -> Json:
+    """A tool result's content as a string where it is one text block (SDK: a string is short for
+    one text block)."""
+    match content:
+        case [{"type": "text", "text": str(text), **rest}] if not rest:
+            return text
+        case None:
+            return ""
+        case _:
+            return content
+
+
+def lifted(content: Json) -> list[Json]:
+    """A message's or the system prompt's content as blocks."""
+    match content:
+        case str():
+            return [{"type": "text", "text": content}]
+        case list():
+            return content
+        case _:
+            return []
+
+
+def plain(value: Json) -> Json:
+    """The value with numbers in place of their spelling, for libraries that know only those."""
+    match value:
+        case Raw():
+            number: Json = msgspec.json.decode(bytes(value))
+            return number
+        case list():
+            return [plain(item) for item in value]
+        case dict():
+            return {name: plain(member) for name, member in value.items()}
+        case _:
+            return value

@@ -1,0 +1,179 @@
+"""What a cause is, and the evidence that every cause looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from enum import IntEnum, StrEnum
+from functools import cached_property
+
+from msgspec import Struct
+
+from ctxdoc.cache import Outcome, Refusal
+from ctxdoc.diff import Change
+from ctxdoc.model import Origin, Request, Section, Usage
+from ctxdoc.render import Prefix
+from ctxdoc.tokens import Sizes
+
+
+class Group(StrEnum):
+    """What kind of thing a cause is."""
+
+    CONTENT = "content"
+    SETTINGS = "settings"
+    MARKERS = "markers"
+    TIME_AND_PLACE = "time and place"
+    ACCOUNTING = "accounting"
+    HEALTHY = "healthy"
+
+
+class Confidence(IntEnum):
+    """How far a cause is proved."""
+
+    POSSIBLE = 1
+    LIKELY = 2
+    CERTAIN = 3
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+class Part(StrEnum):
+    """The part of a loss that a cause can explain."""
+
+    RECORD = "record"
+    """The two records are one response."""
+    REFUSAL = "refusal"
+    COLD = "cold"
+    """Nothing was there to be read."""
+    NEVER_CACHED = "never cached"
+    VISIBILITY = "visibility"
+    """The entry was written but not readable yet."""
+    EXPIRY = "expiry"
+    PLACE = "place"
+    REACH = "reach"
+    """The entry was there but no breakpoint led to it."""
+    DIVERGENCE = "divergence"
+    PROVIDER = "provider"
+    """All rules say it could be read, and it was not."""
+    WASTE = "waste"
+    """The cache works, and something is still paid in full each time."""
+    ACCOUNTING = "accounting"
+    NOTHING = "nothing"
+
+
+class Exchange(Struct, frozen=True, kw_only=True):
+    """A request as rendered and measured."""
+
+    request: Request
+    prefix: Prefix
+    sizes: Sizes
+    usage: Usage | None
+    """Reported counters, corrected where they counted the cached part twice."""
+    double_counted: bool = False
+    markers_assumed: bool = False
+    """The API cached although the recorded body has no breakpoint."""
+
+
+class Case(Struct, frozen=True, kw_only=True, dict=True):
+    """A request, the one it is compared with, and what the cache did."""
+
+    before: Exchange
+    after: Exchange
+    outcome: Outcome
+    counters: Usage
+    """Of the later request; reported, or simulated where nothing was."""
+    origin: Origin
+    divergence: Change | None
+    changes: tuple[Change, ...]
+    """Every difference, the first one of each part of the prompt."""
+    identical: int
+    """Tokens of the leading blocks that are equal."""
+    cached: int
+    """Tokens of the earlier request's longest prefix that was in the cache and that a request
+    like the later one would share."""
+    lost: int
+    """Tokens that had been cached and were not read."""
+    parts: Mapping[Part, int]
+    """Lost tokens by what they are due to."""
+    part: Part
+    """The one that explains most."""
+    gap: float | None
+    """Seconds from start to start, where both are known."""
+    refusal: Refusal | None
+    same_response: bool
+    related: bool
+    """Whether the later request continues the earlier one, or should share its prefix."""
+    cost_right: tuple[Decimal | None, Decimal | None]
+    """What both requests cost at the list prices."""
+    whole_log: bool = False
+    """Whether everything earlier is known, and not just one request."""
+
+    @property
+    def measured(self) -> bool:
+        """Whether the counters are the API's."""
+        return self.origin is Origin.REPORTED
+
+    @property
+    def where(self) -> str:
+        """The pointer of the first difference."""
+        return self.divergence.place.pointer if self.divergence else ""
+
+    @cached_property
+    def tool_change(self) -> Change | None:
+        """The first difference in the tool definitions themselves."""
+        return self._first(lambda c: c.place.section is Section.TOOLS and c.level is Section.TOOLS)
+
+    @cached_property
+    def message_change(self) -> Change | None:
+        """The first difference in messages that the earlier request had too."""
+        return self._first(lambda c: c.place.section is Section.MESSAGES and _kind(c) != "setting")
+
+    def _first(self, test: Callable[[Change], bool]) -> Change | None:
+        return next((change for change in self.changes if test(change)), None)
+
+    @property
+    def proof(self) -> Confidence:
+        """Bodies and counters agree, or only the bodies speak."""
+        simulated = self.outcome.usage.cache_read
+        agree = abs(simulated - self.counters.cache_read) <= max(20, 0.03 * simulated)
+        return Confidence.CERTAIN if self.measured and agree else Confidence.LIKELY
+
+
+def _kind(change: Change) -> str:
+    segment = change.after or change.before
+    return segment.kind if segment else ""
+
+
+class Match(Struct, frozen=True, kw_only=True):
+    """What a cause found in a case."""
+
+    explanation: str
+    """One or two sentences about this case."""
+    confidence: Confidence
+    pointer: str = ""
+    """Where it was seen; empty for what is no place in the body."""
+    leading: bool = True
+    """Whether it explains the first difference at that place, and not a later one."""
+
+
+class Cause(Struct, frozen=True, kw_only=True):
+    """A named reason for which tokens that could have been read were not."""
+
+    id: str
+    title: str
+    group: Group
+    parts: frozenset[Part]
+    """The parts of a loss that it can explain."""
+    fix: str
+    """What to change, in one or two sentences."""
+    match: Callable[[Case], Match | None]
+    avoidable: bool = True
+    general: bool = False
+    """Whether it says no more than that a place changed: not worth repeating beside a cause that
+    knows how."""
+
+
+def capped(proof: Confidence, ceiling: Confidence) -> Confidence:
+    """The weaker of a proof and a ceiling."""
+    return min(proof, ceiling)

@@ -1,0 +1,45 @@
+"""The breakpoint sits on or behind a part that differs every time.
+
+What it is
+    The marked block holds both what stays and what changes, such as instructions and a row of
+    data; each request writes an entry that no other can read.
+Why it breaks the prefix
+    The entry covers the whole block. The write costs more than plain input and is never read.
+Example
+    One user message with instructions and the row, marked as a whole.
+What to do
+    Split the block at the boundary: what stays first, with the breakpoint; what changes behind it.
+"""
+
+from __future__ import annotations
+
+from ctxdoc.causes.base import Case, Cause, Group, Match, Part
+from ctxdoc.causes.content import edits_only_last_message
+
+
+def match(case: Case) -> Match | None:
+    change = case.message_change
+    if change is None or (change is not case.divergence and case.where != change.place.pointer):
+        return None
+    if not edits_only_last_message(case):
+        return None
+    first_mark = next(iter(case.after.prefix.breakpoints), None)
+    if first_mark is None or case.divergence is None or first_mark < case.divergence.index:
+        return None
+    return Match(
+        explanation=f"{case.where} carries the first breakpoint and differs on every request; each "
+        "one writes an entry that nothing can read.",
+        confidence=case.proof,
+        pointer=case.where,
+    )
+
+
+CAUSE = Cause(
+    id="breakpoint_on_volatile_block",
+    title="a breakpoint on a part that differs every time",
+    group=Group.MARKERS,
+    parts=frozenset({Part.DIVERGENCE}),
+    fix="Split the block at the boundary: what stays first, with the breakpoint, what "
+    "changes in a block behind it.",
+    match=match,
+)

@@ -1,0 +1,31 @@
+"""More than four breakpoints: the request is refused.
+
+What it is
+    The request carries five or more cache_control markers, counting the automatic one.
+Why it breaks the prefix
+    The API answers 400; nothing is sent to the model.
+Example
+    The client used four, a proxy added a fifth.
+What to do
+    Count the markers of tools, system and messages together, and drop the oldest message's first.
+"""
+
+from __future__ import annotations
+
+from ctxdoc.causes.base import Case, Cause, Group, Match, Part
+from ctxdoc.causes.content import refused_for
+
+
+def match(case: Case) -> Match | None:
+    return refused_for(case, "breakpoint_over_limit", "at most 4 are allowed")
+
+
+CAUSE = Cause(
+    id="breakpoint_over_limit",
+    title="more than four breakpoints",
+    group=Group.MARKERS,
+    parts=frozenset({Part.REFUSAL}),
+    fix="Count markers over tools, system and messages together and drop the oldest "
+    "message's marker before adding one.",
+    match=match,
+)

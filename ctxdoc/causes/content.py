@@ -1,0 +1,515 @@
+"""Questions about a case that several causes ask."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ctxdoc import canonical
+from ctxdoc.cache import RULES, places_differ, positions
+from ctxdoc.canonical import Json
+from ctxdoc.causes.base import Case, Exchange, Match, Part
+from ctxdoc.causes.changed_text import (
+    Kind,
+    changed_span,
+    find_kinds,
+    only_values_differ,
+    similarity,
+)
+from ctxdoc.diff import Change, Place
+from ctxdoc.model import Section
+from ctxdoc.render import Prefix, Segment
+
+QUOTE = 32
+"""Characters of a value that an explanation repeats."""
+SUMMARY = re.compile(
+    r"\bsummar|compact(?:ed|ion)|condensed|conversation so far|being continued from|"
+    r"previous conversation|earlier (?:conversation|messages|context)|recap\b|so far:",
+    re.IGNORECASE,
+)
+"""What a text that stands for a history says of itself."""
+INJECTED = re.compile(r"\s*(?:<[\w:-]+[^>]*>.*</[\w:-]+>|\[[^\]]+\].*|#+ .*)\s*", re.DOTALL)
+"""Text that a client wraps into a message: a tag, a bracket, a heading."""
+REPEATED_TOKENS = 256
+REPEATED_SHARE = 0.1
+"""History that is paid in full again is worth a word from either of these on."""
+
+
+class Found(Struct, frozen=True):
+    """A value that changed."""
+
+    pointer: str
+    before: str
+    after: str
+    leading: bool
+    """Whether no other value changed before it in the same text."""
+
+
+class Moved(Struct, frozen=True):
+    """A text that is at another place, or a picture."""
+
+    pointer: str
+    what: str
+    text: str = ""
+
+
+def quote(value: Json, byte: int | None = None, default: str = "nothing") -> str:
+    """A short piece of a value, around a byte, for an explanation."""
+    if value is None:
+        return default
+    text = value if isinstance(value, str) else canonical.encode(value).decode()
+    start = 0
+    if byte is not None and isinstance(value, str):
+        start = max(0, len(value.encode()[:byte].decode("utf-8", "ignore")) - 8)
+    piece = text[start : start + QUOTE]
+    shown = piece.encode("unicode_escape").decode() if not piece.isprintable() else piece
+    return f"'{'…' if start else ''}{shown}{'…' if start + QUOTE < len(text) else ''}'"
+
+
+def find_value(case: Case, kind: Kind) -> Found | None:
+    """The first changed text in which a value of that kind changed."""
+    for change in case.changes:
+        texts = _texts(change.place)
+        if texts is None or not _may_hold_value(case, change, *texts):
+            continue
+        kinds = find_kinds(*texts)
+        if kind in kinds:
+            start, end_before, end_after = changed_span(*texts)
+            return Found(
+                change.place.pointer,
+                _piece(texts[0], start, end_before),
+                _piece(texts[1], start, end_after),
+                leading=kinds[0] is kind,
+            )
+    return None
+
+
+def _piece(text: str, start: int, end: int) -> str:
+    low = max(text.rfind(" ", 0, start) + 1, text.rfind("\n", 0, start) + 1, start - QUOTE // 2)
+    stop = re.compile(r"[\s,;]|$").search(text, end)
+    piece = text[low : stop.start() if stop else end]
+    return quote(piece) if piece else "nothing"
+
+
+def _texts(place: Place) -> tuple[str, str] | None:
+    if isinstance(place.before, str) and isinstance(place.after, str):
+        return place.before, place.after
+    return None
+
+
+def _may_hold_value(case: Case, change: Change, before: str, after: str) -> bool:
+    """Text of the system prompt may change as it likes; a tool's or message's text only in a value.
+
+    A random name in a tool's text is a changed definition; a time there is a time.
+    """
+    if change.place.pointer.endswith((".name", ".id", ".tool_use_id", ".signature", ".data")):
+        return False
+    if change.place.section in (Section.SYSTEM, Section.TOOLS):
+        return True
+    if change.place.section is not Section.MESSAGES:
+        return False
+    return only_values_differ(before, after) and not edits_only_last_message(case, change)
+
+
+def tool_data(exchange: Exchange) -> list[bytes]:
+    """The rendered definitions in their order."""
+    return [s.data for s in _tools(exchange.prefix)]
+
+
+def tool_names(exchange: Exchange) -> list[str]:
+    """The names in their order; a server's toolset has its type for a name."""
+    return [_tool_name(s.value) for s in _tools(exchange.prefix)]
+
+
+def _tools(prefix: Prefix) -> Iterator[Segment]:
+    return (s for s in prefix.segments if s.kind == "tool" and s.level is Section.TOOLS)
+
+
+def _tool_name(value: Json) -> str:
+    tool = value if isinstance(value, dict) else {}
+    return str(tool.get("name") or tool.get("mcp_server_name") or tool.get("type") or "")
+
+
+def mcp_change(case: Case) -> Change | None:
+    """The difference in the list of tool servers."""
+    return next((c for c in case.changes if c.place.pointer.startswith("$.mcp_servers")), None)
+
+
+def find_key_order(case: Case) -> Place | None:
+    """The first place whose two sides are equal once the keys are sorted."""
+    for change in case.changes:
+        one, two = change.before, change.after
+        if one is None or two is None or one.data == two.data:
+            continue
+        if canonical.encode_sorted(one.value) == canonical.encode_sorted(two.value):
+            return change.place
+    return None
+
+
+def find_leaf(case: Case, same: Callable[[Json, Json], bool]) -> Place | None:
+    """The first differing value for which the comparison says that both are the same."""
+    for change in case.changes:
+        place = change.place
+        if place.before is None or place.after is None or place.section is Section.SETTINGS:
+            continue
+        if place.section is not Section.MODEL and same(place.before, place.after):
+            return place
+    return None
+
+
+def same_json_value(before: Json, after: Json) -> bool:
+    """Equal numbers in two spellings, or texts that hold equal JSON."""
+    one, two = _number(before), _number(after)
+    if one is not None and two is not None:
+        return one == two
+    if isinstance(before, str) and isinstance(after, str):
+        if not (before.lstrip()[:1] in '{["' and after.lstrip()[:1] in '{["' and before.strip()):
+            return False
+        try:
+            return bool(msgspec.json.decode(before.encode()) == msgspec.json.decode(after.encode()))
+        except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+            return False
+    return False
+
+
+def _number(value: Json) -> float | None:
+    if isinstance(value, Raw):
+        return float(bytes(value))
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def same_normalized(before: Json, after: Json) -> bool:
+    """Equal but for white space at line ends and text ends, line ends, and Unicode form."""
+    if not (isinstance(before, str) and isinstance(after, str)):
+        return False
+    return before != after and _normalized(before) == _normalized(after)
+
+
+def _normalized(text: str) -> str:
+    plain = unicodedata.normalize("NFKC", text).replace("\r\n", "\n").replace("\r", "\n")
+    plain = re.sub("[\u200b\ufeff\u00ad]", "", plain)
+    return re.sub(r"[ \t]+", " ", re.sub(r"[ \t]+(?=\n|$)", "", plain)).strip()
+
+
+def message_blocks(exchange: Exchange, change: Change) -> list[Segment]:
+    """The blocks of the message in which a change lies."""
+    segment = change.before or change.after
+    index = segment.rank[1] if segment else -1
+    return [s for s in _history(exchange.prefix) if s.rank[1] == index]
+
+
+def _history(prefix: Prefix) -> list[Segment]:
+    return [s for s in prefix.segments if s.section is Section.MESSAGES and s.is_block]
+
+
+def message_count(exchange: Exchange) -> int:
+    """Messages of the body."""
+    return len(exchange.request.body.messages)
+
+
+def _messages(prefix: Prefix) -> list[bytes]:
+    """Each message as its role and blocks."""
+    found: dict[int, bytes] = {}
+    for segment in _history(prefix):
+        start = found.get(segment.rank[1], segment.role.encode())
+        found[segment.rank[1]] = start + b"\0" + segment.data
+    return list(found.values())
+
+
+def edits_only_last_message(case: Case, change: Change | None = None) -> bool:
+    """Whether the change lies in the message that is the last of both requests: a new question."""
+    change = change or case.message_change
+    segment = (change.before or change.after) if change else None
+    if segment is None or segment.role != "user":
+        return False
+    last = message_count(case.after) - 1
+    return message_count(case.before) - 1 == last == segment.rank[1]
+
+
+def dropped_messages(case: Case) -> int:
+    """How many messages are gone from the place of the first difference on, all later ones kept."""
+    change = case.message_change
+    if change is None or change.before is None:
+        return 0
+    before, after = _messages(case.before.prefix), _messages(case.after.prefix)
+    start = change.before.rank[1]
+    for count in range(1, len(before) - start):
+        kept = before[start + count :]
+        if after[start : start + len(kept)] == kept and (len(kept) > 1 or start):
+            return count
+    return 0
+
+
+def replaced_by_few(case: Case) -> bool:
+    """Whether at least two messages from the first difference on gave way to fewer ones."""
+    change = case.message_change
+    if change is None or change.before is None or change.after is None:
+        return False
+    before, after = _messages(case.before.prefix), _messages(case.after.prefix)
+    start = change.before.rank[1]
+    kept = set(after[start:])
+    gone = [message for message in before[start:] if message not in kept]
+    if len(gone) < 2 or len(after) >= len(before):
+        return False
+    size_before, size_after = sum(map(len, before[start:])), sum(map(len, after[start:]))
+    return looks_like_summary(case) or 2 * size_after <= size_before
+
+
+def looks_like_summary(case: Case) -> bool:
+    """Whether the first new text says of itself that it stands for a history."""
+    change = case.message_change
+    segment = change.after if change else None
+    if segment is None:
+        return False
+    text = segment.data[:2000].decode("utf-8", "ignore")
+    return segment.kind == "compaction" or bool(SUMMARY.search(text))
+
+
+def injected_difference(case: Case) -> Moved | None:
+    """A text block that a message gained or lost, or a wrapped text inside of one."""
+    change = case.message_change
+    if change is None or edits_only_last_message(case):
+        return None
+    before, after = message_blocks(case.before, change), message_blocks(case.after, change)
+    role = (before or after)[0].role if before or after else ""
+    if role != "user":
+        return None
+    one, two = [s.data for s in before], [s.data for s in after]
+    lost = [s for s in before if s.data not in two]
+    gained = [s for s in after if s.data not in one]
+    if bool(lost) != bool(gained) and (before and after):
+        segment = (lost or gained)[0]
+        if segment.kind == "text" and set(one) & set(two):
+            return Moved(change.place.pointer, _whereabouts(case, segment), _text(segment))
+        return None
+    if not lost and one != two and sorted(one) == sorted(two) and before[0].kind == "text":
+        return Moved(change.place.pointer, "stands in another order", _text(before[0]))
+    return _wrapped_text(case, change)
+
+
+def _text(segment: Segment) -> str:
+    value = segment.value
+    return str(value.get("text", "")) if isinstance(value, dict) else ""
+
+
+def _whereabouts(case: Case, segment: Segment) -> str:
+    if any(s.data == segment.data for s in _history(case.after.prefix)):
+        return "stands in another message now"
+    return "is missing now" if segment in _history(case.before.prefix) else "was put in afterwards"
+
+
+def _wrapped_text(case: Case, change: Change) -> Moved | None:
+    texts = _texts(change.place)
+    if texts is None:
+        return None
+    before, after = texts
+    start, end_before, end_after = changed_span(before, after)
+    piece = before[start:end_before] or after[start:end_after]
+    one_sided = start in (end_before, end_after)
+    if not one_sided or not INJECTED.fullmatch(_widened(before or after, piece)):
+        return None
+    what = "is missing now" if end_before > start else "was put in afterwards"
+    if piece.strip() and any(piece.strip() in _text(s) for s in _history(case.after.prefix)):
+        what = "stands in another message now"
+    return Moved(change.place.pointer, what, piece.strip())
+
+
+def _widened(text: str, piece: str) -> str:
+    """A removed piece from its opening bracket on: the common start may have swallowed it."""
+    for opener in ("<", "[", "#"):
+        if opener in text and piece.rstrip().endswith((">", "]")) and opener not in piece[:1]:
+            at = text.find(piece)
+            start = text.rfind(opener, 0, at) if at > 0 else -1
+            if start >= 0 and at - start <= 2:
+                return text[start:at] + piece
+    return piece
+
+
+def ids_regenerated(case: Case) -> bool:
+    """Whether calls and results differ in their ids only, each old id having one new id."""
+    change = case.message_change
+    if change is None or not change.place.pointer.endswith((".id", ".tool_use_id")):
+        return False
+    names: dict[str, str] = {}
+    before, after = _history(case.before.prefix), _history(case.after.prefix)
+    for one, two in zip(before, after, strict=False):
+        if one.data == two.data:
+            continue
+        id_one, rest_one = _without_ids(one.value)
+        id_two, rest_two = _without_ids(two.value)
+        if one.rank != two.rank or rest_one != rest_two:
+            return bool(names)
+        if names.setdefault(id_one, id_two) != id_two:
+            return False
+    return len(set(names.values())) == len(names) > 0
+
+
+def _without_ids(value: Json) -> tuple[str, bytes]:
+    if not isinstance(value, dict):
+        return "", canonical.encode(value)
+    found = str(value.get("id") or value.get("tool_use_id") or "")
+    rest = {k: v for k, v in value.items() if k not in ("id", "tool_use_id")}
+    return found, canonical.encode(rest)
+
+
+def thinking_dropped(case: Case) -> str | None:
+    """Who dropped thinking: `client`, or `server` where the body still has it; None if none went."""
+    change = case.message_change
+    if change is None:
+        return None
+    before, after = message_blocks(case.before, change), message_blocks(case.after, change)
+    thought = [s for s in before if s.kind in ("thinking", "redacted_thinking")]
+    if not thought:
+        return None
+    kept = {s.data for s in after}
+    rest_one = [s.data for s in before if s not in thought]
+    rest_two = [s.data for s in after if s.kind not in ("thinking", "redacted_thinking")]
+    if rest_one != rest_two or all(s.data in kept for s in thought):
+        return None
+    stripped = {s.data for s in case.after.prefix.unrendered}
+    return "server" if any(s.data in stripped for s in thought) else "client"
+
+
+def image_difference(case: Case) -> Moved | None:
+    """An image that came, went or has other bytes, with its place."""
+    for change in case.changes:
+        segment = change.after or change.before
+        if segment is None or change.place.section is not Section.MESSAGES:
+            continue
+        one = b'"type":"image"' in change.before.data if change.before else False
+        two = b'"type":"image"' in change.after.data if change.after else False
+        if segment.kind == "setting":
+            what = "The first image came" if change.before is None else "The last image went"
+            return Moved(change.place.pointer, what)
+        if one and not two:
+            return Moved(change.place.pointer, "An image was removed or replaced")
+        if two and not one and change.before is not None:
+            return Moved(change.place.pointer, "An image took another block's place")
+        if one and two and ".source" in change.place.pointer:
+            return Moved(change.place.pointer, "An image was encoded again")
+    return None
+
+
+def setting_change(case: Case, *pointers: str) -> Place | None:
+    """The difference in one of the settings."""
+    for change in case.changes:
+        if change.place.section is Section.SETTINGS and change.place.pointer.startswith(pointers):
+            return change.place
+    return None
+
+
+def feature_change(case: Case) -> Place | None:
+    """The difference in what the platform renders ahead of the system prompt."""
+    for change in case.changes:
+        if change.level is Section.SYSTEM and change.place.section is not Section.SYSTEM:
+            return change.place
+    return None
+
+
+def forked(case: Case) -> str | None:
+    """How a side call's prefix differs from its parent's, or None when it is no side call.
+
+    A call that keeps half of the parent's tools, or its system prompt and any of them, is the same
+    agent with another tool list.
+    """
+    if case.message_change is not None and not case.related:
+        return None
+    before, after = set(tool_names(case.before)), set(tool_names(case.after))
+    same_system = _system(case.before.prefix) == _system(case.after.prefix)
+    if before and not after:
+        return "without the tool definitions"
+    if before and len(before & after) * 2 < len(before) and not same_system:
+        return "with other tools and another system prompt"
+    system = next((c for c in case.changes if c.place.section is Section.SYSTEM), None)
+    if system is not None and not _similar_systems(case) and len(before & after) * 2 < len(before):
+        return "with another system prompt"
+    return None
+
+
+def _system(prefix: Prefix) -> list[bytes]:
+    return [s.data for s in prefix.segments if s.section is Section.SYSTEM]
+
+
+def _similar_systems(case: Case) -> bool:
+    one = b"".join(_system(case.before.prefix)).decode()
+    two = b"".join(_system(case.after.prefix)).decode()
+    return similarity(one, two) >= 0.3
+
+
+def repeated_uncached(case: Case) -> int:
+    """Tokens that both requests have behind the last breakpoint of the later one; 0 if too few."""
+    prefix, sizes = case.after.prefix, case.after.sizes
+    if not prefix.breakpoints:
+        return 0
+    last = prefix.breakpoints[-1]
+    if prefix.segments[last].section is Section.MESSAGES and not case.parts[Part.REACH]:
+        return 0
+    tokens = case.identical - sizes.at(last)
+    enough = tokens >= REPEATED_TOKENS or tokens >= REPEATED_SHARE * sizes.total
+    return tokens if enough and tokens > 0 else 0
+
+
+def refused_for(case: Case, cause: str, why: str) -> Match | None:
+    """A match where the request breaks that rule on breakpoints."""
+    refusal = case.refusal
+    if refusal is None or refusal.cause != cause:
+        return None
+    return Match(
+        explanation=f"The breakpoint on {refusal.pointer} makes the API refuse the request "
+        f"({refusal.text}): {why}.",
+        confidence=case.proof,
+        pointer=refusal.pointer,
+    )
+
+
+def positions_behind(case: Case) -> int | None:
+    """Positions from the last breakpoint back to the earlier request's last one, both included."""
+    marks = case.after.prefix.breakpoints
+    if not case.parts[Part.REACH] or not marks:
+        return None
+    at = positions(case.after.prefix)
+    shared = [m for m in case.before.prefix.breakpoints if m < len(at) and m < marks[-1]]
+    behind = at[marks[-1]] - at[shared[-1]] + 1 if shared else 0
+    return behind if behind > RULES.lookback else None
+
+
+def duration_text(seconds: float | None) -> str:
+    """A time span in the unit that a person would use."""
+    if seconds is None:
+        return "an unknown time"
+    if seconds < 90:
+        return f"{seconds:.1f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.1f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def place_change(case: Case) -> str | None:
+    """What the log says of the two places, where they differ."""
+    before, after = case.before.request.place, case.after.request.place
+    if not places_differ(before, after):
+        return None
+    known = dict(before)
+    return ", ".join(
+        f"{name} went from {known[name]} to {value}"
+        for name, value in after
+        if name in known and known[name] != value
+    )
+
+
+def unseen(case: Case) -> str:
+    """What the log does not show and could explain a miss; empty when it shows everything."""
+    hidden = []
+    if case.gap is None:
+        hidden.append("when the requests were sent")
+    usage = case.before.usage
+    if usage is not None and usage.cache_read and not case.whole_log:
+        hidden.append("when the entries that the earlier request read were last used")
+    betas = [e.request.headers.get("anthropic-beta") for e in (case.before, case.after)]
+    if betas[0] != betas[1]:
+        hidden.append("what the changed anthropic-beta header does to the prompt")
+    return " and ".join(hidden)

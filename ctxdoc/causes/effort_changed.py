@@ -1,0 +1,39 @@
+"""The effort changed.
+
+What it is
+    output_config.effort differs (leaving it out is the model's default).
+Why it breaks the prefix
+    Messages are cached under the effort; on some models tools and system too.
+Example
+    "medium" in one request, "low" in the next.
+What to do
+    Choose the effort at the start of a session, or change it in a message where the model can.
+"""
+
+from __future__ import annotations
+
+from ctxdoc.causes.base import Case, Cause, Group, Match, Part
+from ctxdoc.causes.content import quote, setting_change
+
+
+def match(case: Case) -> Match | None:
+    place = setting_change(case, "$.output_config.effort")
+    if place is None:
+        return None
+    return Match(
+        explanation=f"The effort went from {quote(place.before, default='the default')} to "
+        f"{quote(place.after, default='the default')}; the messages are cached under it.",
+        confidence=case.proof,
+        pointer=place.pointer,
+    )
+
+
+CAUSE = Cause(
+    id="effort_changed",
+    title="the effort changed",
+    group=Group.SETTINGS,
+    parts=frozenset({Part.DIVERGENCE}),
+    fix="Choose the effort at the start of the session, or carry the change inside the "
+    "conversation where the model supports it.",
+    match=match,
+)

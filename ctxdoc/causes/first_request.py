@@ -1,0 +1,35 @@
+"""Nothing could have been cached yet.
+
+What it is
+    The first request of a conversation: no earlier one wrote a prefix that it could read.
+Why it breaks the prefix
+    It does not. Zero reads on a first request are no dead cache.
+Example
+    The record before belongs to another conversation, a title call of another model.
+What to do
+    Nothing. Compare requests of one conversation.
+"""
+
+from __future__ import annotations
+
+from ctxdoc.causes.base import Case, Cause, Group, Match, Part
+
+
+def match(case: Case) -> Match | None:
+    why = (
+        "The earlier request left no entry that this one could share"
+        if case.related
+        else "The two requests belong to different conversations"
+    )
+    return Match(explanation=f"{why}: there was nothing to read yet.", confidence=case.proof)
+
+
+CAUSE = Cause(
+    id="first_request",
+    title="nothing could have been cached yet",
+    group=Group.HEALTHY,
+    parts=frozenset({Part.COLD}),
+    fix="Nothing to do; compare requests of the same conversation.",
+    avoidable=False,
+    match=match,
+)

@@ -1,0 +1,40 @@
+"""An injected block stands at another place, or is missing on replay.
+
+What it is
+    A reminder, a skills list or a status note was sent with a message and is not there when that
+    message is sent again; often it hangs on the newest message now.
+Why it breaks the prefix
+    The message it left is another one.
+Example
+    <reminder>Skills you may use: ...</reminder> before the first question, after a resume before
+    the last one.
+What to do
+    Store what was sent and replay it at the same place; add changes at the end only.
+"""
+
+from __future__ import annotations
+
+from ctxdoc.causes.base import Case, Cause, Group, Match, Part
+from ctxdoc.causes.content import injected_difference, quote
+
+
+def match(case: Case) -> Match | None:
+    found = injected_difference(case)
+    if found is None:
+        return None
+    return Match(
+        explanation=f"The text {quote(found.text)} is not at the place where it was sent: it "
+        f"{found.what}.",
+        confidence=case.proof,
+        pointer=found.pointer,
+    )
+
+
+CAUSE = Cause(
+    id="injected_block_moved",
+    title="an injected block moved or went missing",
+    group=Group.CONTENT,
+    parts=frozenset({Part.DIVERGENCE}),
+    fix="Store what was sent and replay it at the same place; add changes at the end only.",
+    match=match,
+)

@@ -1,0 +1,44 @@
+"""A value that is new for every request sits inside the cached prefix.
+
+What it is
+    A message id, nonce, trace id, hash or counter is written into the system prompt, a tool or an
+    early message.
+Why it breaks the prefix
+    The cache compares the prompt byte by byte from its start; a value that never repeats makes
+    each prompt a new one from that place on.
+Example
+    {"message_id": "682"} at the end of the system prompt; a session hash in a billing line.
+    Inside a tool definition the finding is `tool_definition_changed`, and this one stands beside it.
+What to do
+    Put it into `metadata`, a header, or the newest user message behind the last breakpoint.
+"""
+
+from __future__ import annotations
+
+from ctxdoc.causes.base import Case, Cause, Group, Match, Part
+from ctxdoc.causes.changed_text import Kind
+from ctxdoc.causes.content import find_value
+
+
+def match(case: Case) -> Match | None:
+    found = find_value(case, Kind.ID) or find_value(case, Kind.COUNTER)
+    if found is None:
+        return None
+    return Match(
+        explanation=f"{found.pointer} holds a value that is new each time: {found.before} became "
+        f"{found.after}; nothing behind it can be read again.",
+        confidence=case.proof,
+        pointer=found.pointer,
+        leading=found.leading and not found.pointer.startswith("$.tools"),
+    )
+
+
+CAUSE = Cause(
+    id="request_id_in_prefix",
+    title="a value that is new on every request inside the cached prefix",
+    group=Group.CONTENT,
+    parts=frozenset({Part.DIVERGENCE}),
+    fix="Move the value into metadata, a header, or the newest user message behind the "
+    "last breakpoint.",
+    match=match,
+)

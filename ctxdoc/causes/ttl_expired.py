@@ -1,0 +1,43 @@
+"""The entry's lifetime had run out.
+
+What it is
+    The same prefix, sent after its entry ended: 5 minutes or an hour from the start of the last
+    request that wrote or read it.
+Why it breaks the prefix
+    It does not; the entry was gone.
+Example
+    A pause of seven minutes with the default lifetime.
+What to do
+    For pauses between five minutes and an hour use ttl 1h on the stable breakpoints, or send a
+    cheap request before the entry ends.
+"""
+
+from __future__ import annotations
+
+from ctxdoc.causes.base import Case, Cause, Group, Match, Part
+from ctxdoc.causes.content import duration_text
+
+
+def match(case: Case) -> Match | None:
+    if not case.parts[Part.EXPIRY]:
+        return None
+    gap = (
+        f"{duration_text(case.gap)} passed from start to start"
+        if case.gap is not None
+        else "too long passed"
+    )
+    return Match(
+        explanation=f"The prefix was the same, but {gap}, and its entries had run out.",
+        confidence=case.proof,
+    )
+
+
+CAUSE = Cause(
+    id="ttl_expired",
+    title="the entry had expired",
+    group=Group.TIME_AND_PLACE,
+    parts=frozenset({Part.EXPIRY}),
+    fix="For pauses between five minutes and an hour use ttl 1h on the stable "
+    "breakpoints, or send a cheap keep-alive before the entry ends.",
+    match=match,
+)

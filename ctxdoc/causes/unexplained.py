@@ -1,0 +1,39 @@
+"""The prefix changed, and no other cause knows why.
+
+What it is
+    The two prompts differ before the end of what had been cached, and no rule recognises the
+    difference.
+Why it breaks the prefix
+    The cache compares the prompt byte by byte from its start.
+Example
+    The wording of the system prompt was edited between two requests.
+What to do
+    Look at the first differing byte and find out what writes that place.
+"""
+
+from __future__ import annotations
+
+from ctxdoc.causes.base import Case, Cause, Group, Match, Part
+from ctxdoc.causes.content import quote
+
+
+def match(case: Case) -> Match | None:
+    change = case.divergence
+    if change is None:
+        text = "The counters do not fit what the requests show, and no rule explains it."
+    else:
+        place = change.place
+        before, after = quote(place.before, place.byte), quote(place.after, place.byte)
+        text = f"{place.pointer} went from {before} to {after}."
+    return Match(explanation=text, confidence=case.proof, pointer=case.where)
+
+
+CAUSE = Cause(
+    id="unexplained",
+    title="the prefix changed, and no rule knows why",
+    group=Group.CONTENT,
+    parts=frozenset({Part.DIVERGENCE}),
+    fix="Look at the first differing byte above and find out what in your code writes that place.",
+    general=True,
+    match=match,
+)

@@ -1,0 +1,34 @@
+"""Tokens are right but priced at the wrong rate.
+
+What it is
+    The cost that a tracker wrote beside the request fits a known mistake: one-hour writes at the
+    five-minute factor, reads at the input price, writes as plain input, the cache left out.
+Why it breaks the prefix
+    It does not; the bill will differ from the tracker.
+Example
+    One-hour writes cost 2 times the input price, and the tracker took 1.25.
+What to do
+    Price the parts apart: ephemeral_1h and ephemeral_5m writes, reads, and the uncached rest.
+"""
+
+from __future__ import annotations
+
+from ctxdoc.causes.accounting import find_wrong_rate
+from ctxdoc.causes.base import Case, Cause, Group, Match, Part
+
+
+def match(case: Case) -> Match | None:
+    return find_wrong_rate(case)
+
+
+CAUSE = Cause(
+    id="usage_wrong_rate",
+    title="tokens priced at the wrong rate",
+    group=Group.ACCOUNTING,
+    parts=frozenset({Part.ACCOUNTING}),
+    fix="Price the parts of cache_creation apart: ephemeral_1h_input_tokens at 2 times "
+    "the input price, ephemeral_5m_input_tokens at 1.25; reads at the model's read "
+    "price.",
+    avoidable=False,
+    match=match,
+)

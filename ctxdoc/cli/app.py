@@ -1,0 +1,132 @@
+"""The program: its commands, and the one place where errors become text."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from importlib import import_module
+from typing import Annotated
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from ctxdoc import __version__
+from ctxdoc.errors import CtxdocError
+
+COMMANDS = {
+    "diagnose": "Say why the cache was not read, to the byte, with the price and the fix.",
+    "explain": "Explain a cause, a format or a topic.",
+}
+"""Each is a module of this package with an `app`; the text is its line in the help."""
+
+FAULT = 70
+INTERRUPTED = 130
+
+
+class Commands(TyperGroup):
+    """Lists the commands without loading them and loads the one that is called."""
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+        """The names, in the order of use."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: typer.Context, cmd_name: str) -> TyperCommand | None:  # type: ignore[override]
+        """The command itself where it is called or completed, a line for it in the help."""
+        if cmd_name not in COMMANDS:
+            return None
+        if cmd_name not in sys.argv and cmd_name not in ctx.args + ctx._protected_args:
+            return TyperCommand(cmd_name, callback=None, help=COMMANDS[cmd_name])
+        module = import_module(f"ctxdoc.cli.{cmd_name}")
+        command: TyperCommand = typer.main.get_command(module.app)  # type: ignore[assignment]
+        command.name = cmd_name
+        return command
+
+
+app = typer.Typer(
+    cls=Commands,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"ctxdoc {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Find out why a prompt cache is dead, what a context costs, and what would help.
+
+    \b
+    Examples:
+      ctxdoc diagnose before.json after.json
+      ctxdoc diagnose agent.jsonl --pair 7,8
+      ctxdoc explain timestamp_in_prefix
+
+    Exit codes: 0 done; 1 a limit was broken, or --exit-code and the cache is not alive; 2 wrong
+    arguments or unreadable input; 3 no usable request in the input; 70 a fault in ctxdoc.
+    """
+    del version
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Runs the program and exits with its code."""
+    sys.exit(_guarded(lambda: app(arguments, prog_name="ctxdoc", standalone_mode=True)))
+
+
+def _guarded(run: Callable[[], object]) -> int:
+    try:
+        run()
+    except CtxdocError as error:
+        _say(error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader is gone; a flush at exit would fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 2
+    except Exception as error:
+        _say_fault(error)
+        return FAULT
+    return 0
+
+
+def _say(error: CtxdocError) -> None:
+    lines = [f"ctxdoc: nothing was analysed: {error.message}"]
+    if error.hint:
+        lines.append(f"  hint: {error.hint}")
+    if error.page:
+        lines.append(f"  more: ctxdoc explain {error.page}")
+    _write_error("\n".join(lines))
+
+
+def _say_fault(error: Exception) -> None:
+    """No traceback unless asked for: its lines may hold parts of a prompt."""
+    if "--debug" in sys.argv:
+        traceback.print_exception(error)
+    name = type(error).__name__
+    _write_error(
+        f"ctxdoc: nothing was analysed: a fault in ctxdoc itself ({name})\n"
+        "  hint: run it again with --debug and report what it prints"
+    )
+
+
+def _write_error(text: str) -> None:
+    sys.stderr.write(text.encode("utf-8", "backslashreplace").decode() + "\n")

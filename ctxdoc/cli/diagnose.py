@@ -1,0 +1,145 @@
+"""`ctxdoc diagnose`: two requests, or one log."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+import typer
+from msgspec.structs import replace
+
+from ctxdoc.cli.options import (
+    DebugOption,
+    ExcerptsOption,
+    FormatOption,
+    ModelOption,
+    NoColorOption,
+    OutputOption,
+    QuietOption,
+    StrictOption,
+    warn,
+    write_report,
+)
+from ctxdoc.diagnose import Diagnosis, State, diagnose_log, diagnose_pair
+from ctxdoc.errors import InputError
+from ctxdoc.load import read_log
+from ctxdoc.model import Log, Request
+from ctxdoc.outputs import OUTPUTS
+from ctxdoc.reports.diagnose import diagnosis_report
+
+app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@app.command(context_settings={"help_option_names": ["-h", "--help"]})
+def diagnose(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="BEFORE AFTER | LOG",
+            help="Two files with one request each, or one log. '-' is standard input.",
+            show_default=False,
+        ),
+    ],
+    pair: Annotated[
+        str, typer.Option("--pair", metavar="N,M", help="Which two requests of a log, from 1.")
+    ] = "",
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Run the diff even when it is not needed.")
+    ] = False,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="Exit with 1 when the cache is not alive.")
+    ] = False,
+    form: FormatOption = "text",
+    output: OutputOption = "",
+    model: ModelOption = "",
+    strict: StrictOption = False,
+    no_excerpts: ExcerptsOption = False,
+    quiet: QuietOption = False,
+    no_color: NoColorOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Say why the cache was not read, to the byte, with the price and the fix.
+
+    Three steps, cheapest first: was the same request sent twice; what do both read counters say;
+    and, only when needed, where is the first differing byte.
+
+    \b
+    Examples:
+      ctxdoc diagnose before.json after.json
+      ctxdoc diagnose agent.jsonl                   the costliest miss
+      ctxdoc diagnose agent.jsonl --pair 7,8
+      ctxdoc diagnose a.json b.json --format json --exit-code
+    """
+    del debug
+    OUTPUTS[form]
+    found, skipped = _diagnose(inputs, pair, model, strict, diff)
+    for line in skipped:
+        warn(line, quiet=quiet)
+    write_report(diagnosis_report(found, excerpts=not no_excerpts), form, output, no_color=no_color)
+    if exit_code and found.state is not State.ALIVE:
+        raise typer.Exit(1)
+
+
+def _diagnose(
+    inputs: list[str], pair: str, model: str, strict: bool, diff: bool
+) -> tuple[Diagnosis, list[str]]:
+    match inputs:
+        case [path]:
+            log = _with_model(read_log([path], strict=strict), model)
+            numbers = _read_pair(pair, len(log.requests))
+            return diagnose_log(log, numbers, always_diff=diff), _skipped(log)
+        case [one, two]:
+            if pair:
+                raise InputError("--pair goes with one log", "give one file, or leave out --pair")
+            if one == two == "-":
+                raise InputError("standard input cannot be both requests", "name one of the files")
+            logs = [_with_model(read_log([path], strict=strict), model) for path in (one, two)]
+            before, after = (log.requests[-1] for log in logs)
+            found = diagnose_pair(before, after, always_diff=diff)
+            return found, [*_several(logs), *(line for log in logs for line in _skipped(log))]
+        case _:
+            raise InputError(
+                f"diagnose takes two requests or one log, not {len(inputs)} files",
+                "for many files, join them: cat *.jsonl | ctxdoc diagnose -",
+            )
+
+
+def _read_pair(pair: str, count: int) -> tuple[int, int] | None:
+    if not pair:
+        return None
+    found = re.fullmatch(r"\s*(\d{1,9})\s*[,:-]\s*(\d{1,9})\s*", pair)
+    numbers = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not 1 <= numbers[0] < numbers[1] <= count:
+        raise InputError(
+            f"--pair '{pair}' does not name two of the {count} requests",
+            f"write the earlier one first, from 1 to {count}, as in --pair 1,2",
+        )
+    return numbers
+
+
+def _with_model(log: Log, model: str) -> Log:
+    if not model:
+        return log
+    return replace(log, requests=tuple(_of_model(request, model) for request in log.requests))
+
+
+def _of_model(request: Request, model: str) -> Request:
+    response = replace(request.response, model=model) if request.response else None
+    return replace(request, body=replace(request.body, model=model), response=response)
+
+
+def _several(logs: list[Log]) -> list[str]:
+    return [
+        f"{log.requests[0].source} holds {len(log.requests)} requests; the last one is taken"
+        for log in logs
+        if len(log.requests) > 1
+    ]
+
+
+def _skipped(log: Log) -> list[str]:
+    if not log.skipped:
+        return []
+    first = log.skipped[0]
+    return [
+        f"{len(log.skipped)} records skipped, the first: {first.source}, line {first.line}: {first.reason}"
+    ]

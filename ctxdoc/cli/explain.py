@@ -1,0 +1,66 @@
+"""`ctxdoc explain`: the page of a cause, a format or a topic."""
+
+from __future__ import annotations
+
+import sys
+from difflib import get_close_matches
+from typing import Annotated
+
+import typer
+
+from ctxdoc.causes import CAUSES
+from ctxdoc.cli.topics import TOPICS
+from ctxdoc.errors import UnknownNameError
+from ctxdoc.formats import FORMATS
+
+app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+def _every_name() -> list[str]:
+    return [*CAUSES.names, *FORMATS.names, *TOPICS]
+
+
+@app.command(context_settings={"help_option_names": ["-h", "--help"]})
+def explain(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="[NAME]", help="A cause, a format or a topic.", autocompletion=_every_name
+        ),
+    ] = "",
+) -> None:
+    """Explain a cause, a format or a topic; without a name, list them.
+
+    \b
+    Examples:
+      ctxdoc explain
+      ctxdoc explain json_key_order
+      ctxdoc explain native
+    """
+    text = _page(name) if name else _list()
+    sys.stdout.buffer.write(text.encode() + b"\n")
+
+
+def _page(name: str) -> str:
+    if name in CAUSES:
+        cause = CAUSES[name]
+        page = CAUSES.page(name).strip()
+        return f"{cause.id} ({cause.group})\n\n{page}"
+    if name in FORMATS:
+        traits = ", ".join(sorted(FORMATS[name].traits))
+        return f"{name} (log format; carries: {traits})\n\n{FORMATS.page(name).strip()}"
+    if name in TOPICS:
+        return TOPICS[name]
+    every = _every_name()
+    near = get_close_matches(name.replace("-", "_"), every, n=3, cutoff=0.5)
+    raise UnknownNameError("page", name, near, every)
+
+
+def _list() -> str:
+    lines = ["Causes"]
+    lines += [f"  {cause.id:<34} {cause.title}" for cause in CAUSES]
+    lines += ["", "Log formats"]
+    lines += [f"  {form.id:<34} {form.title}" for form in FORMATS]
+    lines += ["", "Topics"]
+    lines += [f"  {name:<34} {text.splitlines()[0]}" for name, text in TOPICS.items()]
+    return "\n".join(lines)

@@ -1,0 +1,100 @@
+"""The options that several commands share, and how a report leaves the program."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ctxdoc.errors import InputError
+from ctxdoc.outputs import OUTPUTS, Style
+from ctxdoc.reports import Report
+
+PIPE_WIDTH = 100
+"""Columns where the output is no terminal."""
+
+
+def _complete_format() -> list[str]:
+    return list(OUTPUTS.names)
+
+
+FormatOption = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        help="How to write the report: text, json or markdown.",
+        autocompletion=_complete_format,
+    ),
+]
+OutputOption = Annotated[
+    str,
+    typer.Option(
+        "--output", metavar="FILE", help="Write the report to a file, whole or not at all."
+    ),
+]
+ModelOption = Annotated[
+    str, typer.Option("--model", help="Use this model's rules and prices instead of the log's.")
+]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Fail on the first record that cannot be read.")
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="No warnings on standard error.")]
+NoColorOption = Annotated[
+    bool, typer.Option("--no-color", help="No colour (NO_COLOR does the same).")
+]
+ExcerptsOption = Annotated[
+    bool, typer.Option("--no-excerpts", help="Leave text of the requests out of the report.")
+]
+DebugOption = Annotated[
+    bool, typer.Option("--debug", help="Show a traceback when ctxdoc itself fails.")
+]
+
+
+def write_report(report: Report, form: str, output: str, *, no_color: bool) -> None:
+    """Writes a report to standard output or, whole or not at all, to a file."""
+    written = OUTPUTS[form].write(report, _style(output, no_color))
+    if output and output != "-":
+        _write_whole(Path(output), written)
+        return
+    sys.stdout.buffer.write(written.encode("utf-8", "backslashreplace"))
+    sys.stdout.flush()
+
+
+def _style(output: str, no_color: bool) -> Style:
+    terminal = not output and sys.stdout.isatty()
+    color = terminal and not no_color and not os.environ.get("NO_COLOR")
+    color = color and os.environ.get("TERM") != "dumb"
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdigit() and int(columns) >= 40:
+        return Style(width=int(columns), color=color)
+    width = shutil.get_terminal_size().columns if terminal else PIPE_WIDTH
+    return Style(width=max(60, min(width, 120)), color=color)
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """A temporary file in the same folder, then a rename; reports hold parts of prompts: 0600."""
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(text.encode("utf-8", "backslashreplace"))
+                stream.flush()
+                os.fsync(stream.fileno())
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"cannot write {path}: {reason}", "choose another --output") from error
+
+
+def warn(text: str, *, quiet: bool) -> None:
+    """One line on standard error."""
+    if not quiet:
+        sys.stderr.write(f"ctxdoc: {text}\n")

@@ -1,0 +1,318 @@
+"""Two prompts compared: the first differing byte, where it stands, and what else changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ctxdoc import canonical
+from ctxdoc.canonical import Json
+from ctxdoc.model import Section
+from ctxdoc.render import Prefix, Segment
+
+CHUNK = 4096
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """Where two requests differ, and both values there."""
+
+    section: Section
+    pointer: str
+    """JSON path into the later request, or the earlier one where the later has nothing there."""
+    byte: int | None
+    """Offset in the UTF-8 text at the path; None where the value is no text on both sides."""
+    before: Json
+    after: Json
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """One difference between two prompts."""
+
+    place: Place
+    level: Section
+    """The first part of the prompt that is lost by it."""
+    before: Segment | None
+    after: Segment | None
+    index: int
+    """Number of leading segments that both prompts share up to here."""
+
+
+def first_difference(before: bytes, after: bytes) -> int | None:
+    """Index of the first differing byte; the shorter length if one begins the other, None if equal."""
+    size = min(len(before), len(after))
+    for start in range(0, size, CHUNK):
+        end = min(start + CHUNK, size)
+        if before[start:end] != after[start:end]:
+            return next(i for i in range(start, end) if before[i] != after[i])
+    return None if len(before) == len(after) else size
+
+
+def body_difference(before: Raw, after: Raw) -> int | None:
+    """First differing byte of two whole bodies with sorted keys: the textbook comparison."""
+    return first_difference(
+        canonical.encode_sorted(canonical.decode(before)),
+        canonical.encode_sorted(canonical.decode(after)),
+    )
+
+
+def prompt_difference(before: Prefix, after: Prefix, *, in_order: bool) -> int | None:
+    """First byte at which a prompt stops to have the earlier one as its beginning.
+
+    None where the later prompt only appends. `in_order` compares free JSON as it was sent,
+    otherwise with sorted members.
+    """
+    if before.root != after.root:
+        return 0
+    one, two = (p.data if in_order else p.sorted_data for p in (before, after))
+    found = first_difference(one, two)
+    return None if found is None or found == len(one) else found
+
+
+def common_segments(before: Prefix, after: Prefix) -> int:
+    """How many leading segments are equal."""
+    if before.root != after.root:
+        return 0
+    count = 0
+    for one, two in zip(before.segments, after.segments, strict=False):
+        if one.data != two.data or one.head != two.head:
+            break
+        count += 1
+    return count
+
+
+def find_divergence(before: Prefix, after: Prefix) -> Change | None:
+    """The first difference that the cache sees, or None where the later prompt only appends."""
+    if before.root != after.root:
+        place = Place(
+            section=Section.MODEL,
+            pointer="$.model",
+            byte=first_difference(before.model.encode(), after.model.encode()),
+            before=before.model,
+            after=after.model,
+        )
+        return Change(place=place, level=Section.TOOLS, before=None, after=None, index=0)
+    index = common_segments(before, after)
+    if index == len(before.segments):
+        return None
+    one = before.segments[index]
+    two = after.segments[index] if index < len(after.segments) else None
+    return _change(one, two, index, before, after)
+
+
+def iter_changes(before: Prefix, after: Prefix) -> Iterator[Change]:
+    """The first difference of each setting, of the tools, of each system block, of the messages,
+    and of what is not rendered; in render order."""
+    if before.root != after.root:
+        change = find_divergence(before, after)
+        if change is not None:
+            yield change
+    tools_done = messages_done = False
+    ends = {s.rank: s for s in before.segments}
+    for rank in sorted({*ends, *(s.rank for s in after.segments)}):
+        one = ends.get(rank)
+        two = next_by_rank(after, rank)
+        if one is not None and two is not None and one.data == two.data and one.role == two.role:
+            continue
+        segment = one or two
+        assert segment is not None
+        if segment.section is Section.MESSAGES:
+            if messages_done or one is None:
+                continue
+            messages_done = True
+        if segment.section is Section.TOOLS:
+            if tools_done:
+                continue
+            tools_done = True
+        yield _change(one, two, 0, before, after)
+
+
+def next_by_rank(prefix: Prefix, rank: tuple[int, int, int]) -> Segment | None:
+    """The segment at a place in render order."""
+    return _by_rank(prefix).get(rank)
+
+
+def _by_rank(prefix: Prefix) -> dict[tuple[int, int, int], Segment]:
+    found: dict[tuple[int, int, int], Segment] | None = prefix.__dict__.get("by_rank")
+    if found is None:
+        found = {segment.rank: segment for segment in prefix.segments}
+        prefix.__dict__["by_rank"] = found
+    return found
+
+
+def find_unrendered(before: Prefix, after: Prefix) -> Place | None:
+    """The first difference among the blocks that are no part of either prompt."""
+    for one, two in zip(before.unrendered, after.unrendered, strict=False):
+        if one.rank == two.rank and one.data != two.data and one.section is Section.TOOLS:
+            return _place(one, two)
+    return None
+
+
+def _change(
+    one: Segment | None, two: Segment | None, index: int, before: Prefix, after: Prefix
+) -> Change:
+    """The change at two segments that stand at the same count but may not be the same place."""
+    if one is not None and two is not None and one.rank != two.rank:
+        one, two = (one, None) if one.rank < two.rank else (None, two)
+    segment = two or one
+    assert segment is not None
+    if segment.kind == "setting":
+        one = one or _spelled_default(before, segment)
+        two = two or _spelled_default(after, segment)
+    place = _image_place(before, after) if _is_image_switch(segment) else None
+    return Change(
+        place=place or _missing_part(one, two, before, after) or _place(one, two),
+        level=segment.level,
+        before=one,
+        after=two,
+        index=index,
+    )
+
+
+def _spelled_default(prefix: Prefix, setting: Segment) -> Segment | None:
+    return next((s for s in prefix.unrendered if s.rank == setting.rank), None)
+
+
+def _image_place(before: Prefix, after: Prefix) -> Place | None:
+    """Images came or went: the place of the first message that differs, if one does."""
+    for one in before.segments:
+        if one.section is Section.MESSAGES:
+            two = next_by_rank(after, one.rank)
+            if two is None or one.data != two.data:
+                return _place(one, two)
+    return None
+
+
+def _missing_part(
+    one: Segment | None, two: Segment | None, before: Prefix, after: Prefix
+) -> Place | None:
+    """All tools, or the whole system prompt, on one side only."""
+    segment = one or two
+    if segment is None or (one is not None and two is not None):
+        return None
+    other = after if two is None else before
+    if segment.section not in (Section.TOOLS, Section.SYSTEM):
+        return None
+    if any(s.section is segment.section for s in other.segments):
+        return None
+    return Place(
+        section=segment.section,
+        pointer=f"$.{segment.section}",
+        byte=None,
+        before=one.value if one else None,
+        after=two.value if two else None,
+    )
+
+
+def _place(one: Segment | None, two: Segment | None) -> Place:
+    segment = two or one
+    assert segment is not None
+    if one is None or two is None:
+        return Place(
+            section=Section.MESSAGES if _is_image_switch(segment) else segment.section,
+            pointer=segment.pointer,
+            byte=None,
+            before=one.value if one else None,
+            after=two.value if two else None,
+        )
+    if one.role != two.role:
+        path = segment.pointer.split(".content")[0] + ".role"
+        return _leaf(segment.section, path, one.role, two.role)
+    if segment.kind == "setting":
+        (before,), (after,) = _members(one), _members(two)
+        return _walk(segment.section, segment.pointer, before, after)
+    found = _walk(segment.section, segment.pointer, one.value, two.value)
+    return msgspec.structs.replace(found, pointer=_as_sent(found.pointer, segment))
+
+
+def _members(segment: Segment) -> list[Json]:
+    return list(segment.value.values()) if isinstance(segment.value, dict) else [segment.value]
+
+
+def _as_sent(pointer: str, segment: Segment) -> str:
+    """The path in the body's own spelling: a bare string has no block, a lowered one has."""
+    if segment.lifted:
+        return segment.pointer
+    if segment.lowered and pointer == f"{segment.pointer}.content":
+        return f"{pointer}[0].text"
+    return pointer
+
+
+def _walk(section: Section, pointer: str, before: Json, after: Json) -> Place:
+    """The first leaf, in rendered order, at which two values differ."""
+    match before, after:
+        case dict(), dict():
+            return _walk_object(section, pointer, before, after)
+        case list(), list():
+            for index, (one, two) in enumerate(zip(before, after, strict=False)):
+                if canonical.encode(one) != canonical.encode(two):
+                    return _walk(section, f"{pointer}[{index}]", one, two)
+            longer = max(before, after, key=len)
+            shorter = min(len(before), len(after))
+            value = longer[shorter] if shorter < len(longer) else None
+            one, two = (value, None) if longer is before else (None, value)
+            return _at(section, f"{pointer}[{shorter}]", one, two)
+        case _:
+            return _leaf(section, pointer, before, after)
+
+
+def _walk_object(
+    section: Section, pointer: str, before: dict[str, Json], after: dict[str, Json]
+) -> Place:
+    for one, two in zip(before, after, strict=False):
+        if one != two:
+            break
+        if canonical.encode(before[one]) != canonical.encode(after[one]):
+            return _walk(section, _member(pointer, one), before[one], after[one])
+    if before.keys() == after.keys():
+        return _at(section, pointer, before, after)
+    for name, value in after.items():
+        if name not in before:
+            return _at(section, _member(pointer, name), None, value)
+    name = next(name for name in before if name not in after)
+    return _at(section, _member(pointer, name), before[name], None)
+
+
+def _member(pointer: str, name: str) -> str:
+    if name.isidentifier():
+        return f"{pointer}.{name}"
+    return f"{pointer}[{canonical.encode(name).decode()}]"
+
+
+def _leaf(section: Section, pointer: str, before: Json, after: Json) -> Place:
+    byte = None
+    if isinstance(before, str) and isinstance(after, str):
+        byte = first_difference(before.encode(), after.encode())
+    return Place(section=section, pointer=pointer, byte=byte, before=before, after=after)
+
+
+def _at(section: Section, pointer: str, before: Json, after: Json) -> Place:
+    return Place(section=section, pointer=pointer, byte=None, before=before, after=after)
+
+
+def structural_changes(before: Json, after: Json) -> list[str]:
+    """What changed inside two values, one line each, by deepdiff; for structured blocks only."""
+    deep = _import_deepdiff()
+    found = deep(before, after, verbose_level=1, ignore_order=False)
+    return [line for line in str(found.pretty()).splitlines() if line]
+
+
+def _import_deepdiff() -> type:
+    """deepdiff without numpy and pydantic, which it would load only to know their types: that is
+    more than half of its import time."""
+    import sys
+
+    heavy = [name for name in ("numpy", "pydantic", "pydantic.main") if name not in sys.modules]
+    for name in heavy:
+        sys.modules[name] = None  # type: ignore[assignment]
+    try:
+        from deepdiff import DeepDiff
+    finally:
+        for name in heavy:
+            sys.modules.pop(name, None)
+    return DeepDiff
+
+
+def _is_image_switch(segment: Segment) -> bool:
+    return isinstance(segment.value, dict) and "images" in segment.value

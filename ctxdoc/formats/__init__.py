@@ -1,0 +1,10 @@
+"""The log formats, one file each: bytes become requests here and nowhere else."""
+
+from __future__ import annotations
+
+from ctxdoc.formats.base import Format
+from ctxdoc.registry import Registry
+
+FORMATS: Registry[Format] = Registry("ctxdoc.formats", "FORMAT", ("native", "body"))
+
+__all__ = ["FORMATS", "Format"]

@@ -1,0 +1,182 @@
+"""The values that the parts of ctxdoc hand to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+from msgspec import Raw, Struct
+
+
+class Origin(StrEnum):
+    """Where a number comes from."""
+
+    REPORTED = "reported"
+    """Stated by the API."""
+    CALIBRATED = "calibrated"
+    """Shared out inside an interval whose ends were reported."""
+    ESTIMATED = "estimated"
+    """Made from characters, without any counter."""
+    SIMULATED = "simulated"
+    """Computed by the cache model."""
+    NONE = "none"
+
+
+class Trait(StrEnum):
+    """What a log format can tell."""
+
+    EXACT_BYTES = "exact bytes"
+    """Bodies stand in the log as they were sent."""
+    TIME = "time"
+    USAGE = "usage"
+    HEADERS = "headers"
+
+
+class Section(StrEnum):
+    """The parts of a request in render order, and the two that stand outside of it."""
+
+    MODEL = "model"
+    TOOLS = "tools"
+    SYSTEM = "system"
+    MESSAGES = "messages"
+    SETTINGS = "settings"
+    NONE = "none"
+
+
+class Usage(Struct, frozen=True, kw_only=True):
+    """The tokens of one request, in parts that do not overlap."""
+
+    uncached: int
+    """Input neither read from nor written to the cache."""
+    cache_read: int
+    cache_write_5m: int
+    cache_write_1h: int
+    output: int = 0
+    split_known: bool = True
+    """Whether the lifetimes of the writes were stated; if not, all count as 5m."""
+
+    @property
+    def cache_write(self) -> int:
+        """Both lifetimes together."""
+        return self.cache_write_5m + self.cache_write_1h
+
+    @property
+    def input(self) -> int:
+        """The whole prompt."""
+        return self.uncached + self.cache_read + self.cache_write
+
+
+NULL = Raw(b"null")
+"""A member that is left out; for the cache the same as an explicit null."""
+
+
+class Body(Struct, frozen=True):
+    """A Messages API body: the fields that reach the prompt, each part still as its bytes."""
+
+    messages: list[Raw]
+    model: str = ""
+    tools: list[Raw] | None = None
+    system: Raw = NULL
+    cache_control: Raw = NULL
+    tool_choice: Raw = NULL
+    thinking: Raw = NULL
+    output_config: Raw = NULL
+    output_format: Raw = NULL
+    speed: Raw = NULL
+    mcp_servers: Raw = NULL
+    container: Raw = NULL
+    max_tokens: int | None = None
+
+
+class Response(Struct, frozen=True, kw_only=True):
+    """What came back, as far as the cache is concerned."""
+
+    id: str = ""
+    model: str = ""
+    error: str = ""
+    """The API's message when it refused the request."""
+    usage: Usage | None = None
+    speed: str = ""
+    batch: bool = False
+    us_only: bool = False
+    """Billed at the price of US-only inference."""
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """One call to a model: the unit of replay."""
+
+    source: str
+    """The file, or `-`."""
+    line: int
+    """1-based line where the record starts."""
+    body: Body
+    raw: Raw | None = None
+    """The whole body as it stands in the log, where the log keeps it."""
+    at: datetime | None = None
+    """Start of the request, aware."""
+    duration: float | None = None
+    """Seconds until the response ended."""
+    session: str = ""
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """Lower-case names; only those that cannot hold a secret."""
+    response: Response | None = None
+    cost_reported: str | None = None
+    """USD that a tracker beside the log wrote down, as it was spelled."""
+    notes: tuple[str, ...] = ()
+    """What could not be read of this record."""
+
+    @property
+    def usage(self) -> Usage | None:
+        """The reported counters."""
+        return self.response.usage if self.response else None
+
+    @property
+    def refused(self) -> str:
+        """The API's error message, or nothing."""
+        return self.response.error if self.response else ""
+
+    @property
+    def id(self) -> str | None:
+        """The response id, where there is one."""
+        return (self.response.id or None) if self.response else None
+
+    @property
+    def place(self) -> tuple[tuple[str, str], ...]:
+        """What is known of the account, workspace and upstream that served the request."""
+        return tuple((name, self.headers[name]) for name in PLACE_HEADERS if name in self.headers)
+
+
+PLACE_HEADERS = (
+    "x-upstream",
+    "x-account",
+    "anthropic-organization-id",
+    "anthropic-workspace-id",
+    "host",
+)
+"""Entries are parted by organization and workspace, and each upstream has its own
+(prompt-caching page, 2026-10-08)."""
+
+KEPT_HEADERS = frozenset(
+    (*PLACE_HEADERS, "anthropic-beta", "anthropic-version", "user-agent", "request-id")
+)
+"""The headers that readers may keep: none can hold a secret."""
+
+
+class Skipped(Struct, frozen=True):
+    """A record that is no request, and why."""
+
+    source: str
+    line: int
+    reason: str
+
+
+class Log(Struct, frozen=True, kw_only=True):
+    """Requests in the order of the log, and what was passed over."""
+
+    requests: tuple[Request, ...]
+    skipped: tuple[Skipped, ...] = ()
+    traits: frozenset[Trait] = frozenset()
+    """What every format that was read carries."""
+    formats: tuple[str, ...] = ()

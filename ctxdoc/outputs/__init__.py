@@ -1,0 +1,10 @@
+"""How a report is written, one file each."""
+
+from __future__ import annotations
+
+from ctxdoc.outputs.base import Output, Style
+from ctxdoc.registry import Registry
+
+OUTPUTS: Registry[Output] = Registry("ctxdoc.outputs", "OUTPUT", ("text", "json", "markdown"))
+
+__all__ = ["OUTPUTS", "Output", "Style"]

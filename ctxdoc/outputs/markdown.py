@@ -1,0 +1,55 @@
+"""The report as Markdown, for an issue or a pull request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ctxdoc.outputs.base import Output, Style
+from ctxdoc.reports import Fields, Headline, Notes, Part, Report, Snippet, Table
+
+
+def _write(report: Report, style: Style) -> str:
+    del style
+    return "\n".join(line for part in report.parts for line in _lines(part)).strip() + "\n"
+
+
+def _lines(part: Part) -> Iterator[str]:
+    match part:
+        case Headline():
+            yield f"**{part.word}** {_escaped(part.text)}"
+            if part.under:
+                yield f"\n{_escaped(part.under)}"
+        case Fields():
+            for row in part.rows:
+                label = f"**{row.label}:** " if row.label else "  "
+                yield f"{'- ' if row.label else ''}{label}{_escaped(row.text)}"
+        case Snippet():
+            fence = _fence(part.before + part.after)
+            yield from (f"{fence}diff", f"- {part.before}", f"+ {part.after}", fence)
+        case Table():
+            if part.title:
+                yield f"### {_escaped(part.title)}\n"
+            yield _row(part.columns)
+            yield _row(tuple("---" for _ in part.columns))
+            yield from (_row(row) for row in part.rows)
+        case Notes():
+            yield f"**{_escaped(part.title)}**\n"
+            yield from (f"- {_escaped(line)}" for line in part.lines)
+    yield ""
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    return "| " + " | ".join(_escaped(cell) for cell in cells) + " |"
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([\\`*_<>|\[\]])", r"\\\1", text).replace("\n", " ")
+
+
+def _fence(text: str) -> str:
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    return "`" * max(3, longest + 1)
+
+
+OUTPUT = Output(id="markdown", title="for an issue or a pull request", write=_write)

@@ -1,0 +1,97 @@
+"""The report for a terminal, in rich; plain text where colour is off."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from ctxdoc.outputs.base import Output, Style
+from ctxdoc.reports import Fields, Headline, Notes, Part, Report, Snippet, Table
+
+TONES = {"good": "bold green", "bad": "bold red", "warn": "bold yellow", "plain": "bold cyan"}
+LABEL_WIDTH = 8
+
+
+def _write(report: Report, style: Style) -> str:
+    stream = StringIO()
+    console = Console(
+        file=stream,
+        width=style.width,
+        force_terminal=style.color,
+        color_system="standard" if style.color else None,
+        no_color=not style.color,
+        highlight=False,
+        emoji=False,
+        markup=False,
+    )
+    for part in report.parts:
+        _print(console, part)
+    lines = [line.rstrip() for line in stream.getvalue().splitlines()]
+    return "\n".join(lines) + "\n"
+
+
+def _print(console: Console, part: Part) -> None:
+    match part:
+        case Headline():
+            console.print(Text.assemble((part.word, TONES[part.tone]), "  ", part.text))
+            if part.under:
+                console.print(Text(part.under, style="dim"), overflow="fold")
+            console.print()
+        case Fields():
+            console.print(_fields(part))
+            console.print()
+        case Snippet():
+            console.print(_snippet(part))
+            console.print()
+        case Table():
+            _print_table(console, part)
+        case Notes():
+            console.print(Text(part.title, style="bold"))
+            for line in part.lines:
+                console.print(Padding(Text(line, overflow="fold"), (0, 0, 0, 2)))
+            console.print()
+
+
+def _fields(part: Fields) -> RichTable:
+    grid = RichTable.grid(padding=(0, 1))
+    grid.add_column(min_width=LABEL_WIDTH, no_wrap=True)
+    grid.add_column(overflow="fold")
+    for row in part.rows:
+        grid.add_row(
+            Text(row.label, style="dim"), Text(row.text, style="bold" if row.strong else "")
+        )
+    return grid
+
+
+def _snippet(part: Snippet) -> RichTable:
+    grid = RichTable.grid(padding=(0, 1))
+    grid.add_column(min_width=LABEL_WIDTH, no_wrap=True)
+    grid.add_column(no_wrap=True, overflow="crop")
+    mark = part.mark
+    for label, text, color in (("before", part.before, "red"), ("after", part.after, "green")):
+        line = Text(text)
+        line.stylize(color, mark)
+        grid.add_row(Text(label, style="dim"), line)
+    if "(not there)" not in (part.before, part.after):
+        grid.add_row("", Text(" " * mark + "^", style="bold"))
+    return grid
+
+
+def _print_table(console: Console, part: Table) -> None:
+    if part.title:
+        console.print(Text(part.title, style="bold"))
+    table = RichTable(box=None, padding=(0, 2, 0, 0), header_style="dim", show_edge=False)
+    for index, column in enumerate(part.columns):
+        numeric = all(row[index][:1].isdigit() or row[index] in ("-", "none") for row in part.rows)
+        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    for row in part.rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console.print(Padding(table, (0, 0, 0, LABEL_WIDTH + 1)))
+    console.print()
+
+
+OUTPUT = Output(id="text", title="for a terminal", write=_write)

@@ -1,0 +1,135 @@
+"""The price of a Usage for a model at a date; what has no price is None, never 0."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from ctxdoc.model import Request, Usage
+from ctxdoc.price_table import TABLE, PriceRow, PriceTable, Rates, read_library
+from ctxdoc.providers.rules import short_model_id
+
+MILLION = Decimal(1_000_000)
+BATCH_FACTOR = Decimal("0.5")
+"""Half price on every category (pricing page, 2026-10-10); the library knows batch prices only
+from 2026-10-14 on."""
+US_FACTOR = Decimal("1.1")
+"""`inference_geo: us`, models from 4.6 on (pricing page, 2026-10-10)."""
+
+
+class Tariff(Struct, frozen=True, kw_only=True):
+    """How one request is billed."""
+
+    model: str
+    day: date
+    fast: bool = False
+    batch: bool = False
+    us_only: bool = False
+
+
+def tariff_of(request: Request) -> Tariff:
+    """The tariff of a recorded request; without a time, that of today."""
+    response = request.response
+    speed = response.speed if response else ""
+    asked_fast = bytes(request.body.speed) == b'"fast"'
+    return Tariff(
+        model=(response.model if response else "") or request.body.model,
+        day=(request.at or datetime.now(UTC)).astimezone(UTC).date(),
+        fast=speed == "fast" if speed else asked_fast,
+        batch=bool(response and response.batch),
+        us_only=bool(response and response.us_only),
+    )
+
+
+def price(usage: Usage, tariff: Tariff) -> Decimal | None:
+    """USD for one request, or None when the library has no price for what was used.
+
+    The size of the whole prompt, cache included, chooses the tier (pricing page, 2026-10-10).
+    """
+    rates = find_rates(tariff, usage.input)
+    if rates is None:
+        return None
+    parts = (
+        (usage.uncached, rates.input),
+        (usage.cache_read, rates.cache_read),
+        (usage.cache_write_5m, rates.cache_write_5m),
+        (usage.cache_write_1h, rates.cache_write_1h),
+        (usage.output, rates.output),
+    )
+    total = Decimal(0)
+    for tokens, rate in parts:
+        if tokens and rate is None:
+            return None
+        total += tokens * (rate or Decimal(0))
+    return total / MILLION
+
+
+def find_rates(tariff: Tariff, input_tokens: int) -> Rates | None:
+    """The rates for a prompt of that size, or None when the model is unpriced."""
+    contexts = _table().models.get(short_model_id(tariff.model))
+    if contexts is None:
+        return None
+    factor = Decimal(1)
+    rows = contexts["fast"] if tariff.fast and "fast" in contexts else contexts["standard"]
+    if tariff.fast and "fast" not in contexts:
+        return None
+    if tariff.batch:
+        batch = contexts.get("batch", [])
+        if _row_at(batch, tariff.day):
+            rows = batch
+        else:
+            factor = BATCH_FACTOR
+    if tariff.us_only:
+        factor *= US_FACTOR
+    row = _row_at(rows, tariff.day)
+    if row is None:
+        return None
+    rates = row.rates
+    if row.rates_above is not None and row.above is not None and input_tokens > row.above:
+        rates = row.rates_above
+    return rates if factor == 1 else _scaled(rates, factor)
+
+
+def _row_at(rows: list[PriceRow], day: date) -> PriceRow | None:
+    found = None
+    for row in rows:
+        if row.since is None or row.since <= day:
+            found = row
+    return found
+
+
+def _scaled(rates: Rates, factor: Decimal) -> Rates:
+    def scaled(rate: Decimal | None) -> Decimal | None:
+        return None if rate is None else rate * factor
+
+    return Rates(
+        input=rates.input * factor,
+        cache_read=scaled(rates.cache_read),
+        cache_write_5m=scaled(rates.cache_write_5m),
+        cache_write_1h=scaled(rates.cache_write_1h),
+        output=rates.output * factor,
+    )
+
+
+@cache
+def _table() -> PriceTable:
+    made = msgspec.json.decode(TABLE.read_bytes(), type=PriceTable)
+    if made.library == _installed_version():
+        return made
+    return read_library()
+
+
+def _installed_version() -> str:
+    """The version of genai-prices, from the name of its metadata folder: importlib.metadata
+    would take longer than the rest of a price."""
+    spec = find_spec("genai_prices")
+    places = spec.submodule_search_locations if spec else None
+    folder = Path(places[0]).parent if places else Path()
+    found = sorted(folder.glob("genai_prices-*.dist-info"))
+    return found[-1].name.split("-")[1].removesuffix(".dist") if found else ""

@@ -1,0 +1,84 @@
+"""What a provider states about its cache and its models."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cached_property
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+
+class ModelRule(Struct, frozen=True, kw_only=True):
+    """One model's row: limits in tokens, each with its source and date."""
+
+    id: str
+    minimum: int
+    """The smallest cacheable prefix."""
+    minimum_assumed: bool = False
+    window: int
+    image_tier: str
+    tokenizer: str
+    default_effort: str = "high"
+    keeps_thinking: bool
+    """Whether thinking of earlier turns stays in the prompt after a new user text."""
+    tool_prompt: int = 0
+    """Hidden tokens that tool use adds with a free tool choice; 0 where not listed."""
+    source: str
+    date: str
+    known: bool = True
+
+
+class Provider(Struct, frozen=True, kw_only=True, dict=True):
+    """A provider's cache rules and models."""
+
+    id: str
+    lookback: int
+    """Positions looked at from a breakpoint back, itself included."""
+    max_breakpoints: int
+    ttl_seconds: dict[str, int]
+    data: str
+    """File of model rows beside this module."""
+
+    @cached_property
+    def models(self) -> dict[str, ModelRule]:
+        """The rows by id."""
+        text = (Path(__file__).parent / self.data).read_text(encoding="utf-8")
+        rows = msgspec.convert(tomllib.loads(text)["model"], list[ModelRule])
+        return {row.id: row for row in rows}
+
+    def find_model(self, name: str) -> ModelRule:
+        """The row of a model by any of its spellings.
+
+        An unknown model gets a row marked as such, with the middle minimum of the known ones.
+        """
+        short = short_model_id(name)
+        row = self.models.get(short)
+        if row is not None:
+            return row
+        return ModelRule(
+            id=short,
+            minimum=1024,
+            minimum_assumed=True,
+            window=200_000,
+            image_tier="standard",
+            tokenizer="older",
+            keeps_thinking=True,
+            source="assumed",
+            date="2026-11-29",
+            known=False,
+        )
+
+
+_PREFIX = re.compile(r"^(?:.*/)?(?:(?:us|eu|apac|jp|au|global)\.)?(?:anthropic\.)?", re.ASCII)
+_SUFFIX = re.compile(
+    r"(?:\[1m\]|-v\d+(?::\d+)?|[@-]\d{8}|-latest|@latest|:\w+|(?<=-4)-0)+$", re.ASCII
+)
+
+
+def short_model_id(name: str) -> str:
+    """A model id without vendor, region, date, version and `[1m]`: one name for one model."""
+    short = _SUFFIX.sub("", _PREFIX.sub("", name.strip()))
+    return short.replace(".", "-") if short.startswith("claude-") else short

@@ -1,0 +1,59 @@
+"""Ordered sets of named parts, one file each, imported on first use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Generic, TypeVar
+
+from ctxdoc.errors import UnknownNameError
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Parts of one kind: the order of the names is their precedence.
+
+    Each name is a module of `package` that holds the part under `attribute`.
+    """
+
+    def __init__(self, package: str, attribute: str, names: tuple[str, ...]) -> None:
+        self.package = package
+        self.attribute = attribute
+        self.names = names
+        self._parts: dict[str, T] = {}
+
+    @property
+    def what(self) -> str:
+        """The word for one part, for messages."""
+        return self.attribute.lower()
+
+    def __iter__(self) -> Iterator[T]:
+        return (self[name] for name in self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __contains__(self, name: str) -> bool:
+        return name.replace("-", "_") in self.names
+
+    def __getitem__(self, name: str) -> T:
+        """The part; a dash may stand for an underscore.
+
+        Raises UnknownNameError with the nearest names.
+        """
+        key = name.replace("-", "_")
+        if key not in self.names:
+            near = get_close_matches(key, self.names, n=3, cutoff=0.6)
+            raise UnknownNameError(self.what, name, near, list(self.names))
+        if key not in self._parts:
+            module = import_module(f"{self.package}.{key}")
+            self._parts[key] = getattr(module, self.attribute)
+        return self._parts[key]
+
+    def page(self, name: str) -> str:
+        """The documentation of a part: its module's docstring."""
+        part = self[name]
+        del part
+        return import_module(f"{self.package}.{name.replace('-', '_')}").__doc__ or ""

@@ -1,0 +1,274 @@
+"""The report of a diagnosis: verdict, place, cause, money and fix first, the steps behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ctxdoc.canonical import Json
+from ctxdoc.causes import Part as LossPart
+from ctxdoc.causes.content import duration_text
+from ctxdoc.diagnose import Diagnosis, Finding, State
+from ctxdoc.model import Origin, Request, Section
+from ctxdoc.reports.base import (
+    Fields,
+    Headline,
+    Notes,
+    Part,
+    Report,
+    Row,
+    Table,
+    money_json,
+    money_text,
+    tokens_text,
+)
+from ctxdoc.reports.excerpt import excerpt, snippet_of
+
+SCHEMA = "ctxdoc/diagnose/1"
+TONES = {
+    State.ALIVE: "good",
+    State.COLD: "plain",
+    State.BELOW_MINIMUM: "warn",
+    State.PARTIAL: "warn",
+    State.DEAD: "bad",
+    State.UNKNOWN: "warn",
+}
+SECTION_NAMES = {
+    Section.TOOLS: "tool definitions",
+    Section.SYSTEM: "system prompt",
+    Section.MESSAGES: "messages",
+    Section.MODEL: "model",
+    Section.SETTINGS: "request settings",
+}
+
+
+def diagnosis_report(found: Diagnosis, *, excerpts: bool = True) -> Report:
+    """The parts in the order in which a person reads them."""
+    return Report(parts=tuple(_parts(found, excerpts)), data=diagnosis_json(found, excerpts))
+
+
+def _parts(found: Diagnosis, excerpts: bool) -> Iterator[Part]:
+    yield Headline(
+        str(found.state).replace("_", " ").upper(),
+        TONES[found.state],
+        _verdict(found),
+        _pair(found),
+    )
+    place = found.first_difference
+    if place is not None:
+        byte = f", byte {place.byte:,}" if place.byte is not None else ""
+        where = f"{place.pointer}{byte} ({SECTION_NAMES[place.section]})"
+        yield Fields((Row("Where", where, strong=True),))
+        if excerpts:
+            yield snippet_of(place)
+    yield Fields(tuple(_main_rows(found)))
+    yield Fields(tuple(_step_rows(found)))
+    if found.comparison is not None:
+        yield _comparison_table(found)
+        if found.comparison.more:
+            yield Notes("What else changed", found.comparison.more)
+    yield Fields(tuple(_token_rows(found)))
+    if found.also:
+        yield Notes("Also true", tuple(_finding_line(f) for f in found.also))
+    if found.notes:
+        yield Notes("Not checked, or assumed", found.notes)
+    yield Notes("More", (f"ctxdoc explain {found.finding.cause.id}",))
+
+
+def _verdict(found: Diagnosis) -> str:
+    case = found.case
+    read, cached = case.counters.cache_read, case.cached
+    by = "" if case.measured else " (simulated)"
+    match found.state:
+        case State.ALIVE:
+            return f"the cache works: {read:,} tokens were read{by}"
+        case State.PARTIAL:
+            return f"only {read:,} of {cached:,} cached tokens were read{by}"
+        case State.BELOW_MINIMUM:
+            return "nothing can be cached: the prompt is shorter than the model's minimum"
+        case State.COLD:
+            return "nothing was there to be read: this is no dead cache"
+        case State.DEAD if case.part is LossPart.REFUSAL:
+            return "the API refuses this request"
+        case State.DEAD if cached:
+            return f"nothing of {cached:,} cached tokens was read{by}"
+        case State.DEAD:
+            return "nothing is ever cached"
+        case _:
+            return "the log does not tell"
+
+
+def _pair(found: Diagnosis) -> str:
+    before, after = found.case.before.request, found.case.after.request
+    model = found.case.after.prefix.model or "no model"
+    gap = f" · {duration_text(found.case.gap)} apart" if found.case.gap is not None else ""
+    if found.case.before is found.case.after or before is after:
+        return f"{_name(after)} · {model}"
+    return f"{_name(before)} → {_name(after)} · {model}{gap}"
+
+
+def _name(request: Request) -> str:
+    return f"{request.source}:{request.line}"
+
+
+def _main_rows(found: Diagnosis) -> Iterator[Row]:
+    cause, match = found.finding.cause, found.finding.match
+    yield Row("Cause", f"{cause.id} ({match.confidence}): {cause.title}", strong=True)
+    yield Row("", match.explanation)
+    yield Row("Money", _money(found))
+    yield Row("Fix", cause.fix, strong=True)
+
+
+def _money(found: Diagnosis) -> str:
+    cost = found.cost
+    if cost.paid is None:
+        return "- (refused or repeated)" if found.lost is None else "- (this model is unpriced)"
+    approximately = "" if found.cost_origin is Origin.REPORTED else f", {found.cost_origin}"
+    if found.lost is None or found.lost <= 20:
+        return f"{money_text(cost.paid)} for this request{approximately}; nothing lost"
+    return (
+        f"{money_text(cost.lost)} lost on this request: {money_text(cost.paid)} paid, "
+        f"{money_text(cost.if_hit)} had it been read{approximately}"
+    )
+
+
+def _step_rows(found: Diagnosis) -> Iterator[Row]:
+    case, usage = found.case, found.case.counters
+    yield Row("Step 1", f"double send, {found.double_send.how}: {found.double_send.verdict}")
+    if case.part is LossPart.REFUSAL:
+        yield Row("Step 2", "counters: none, the request was refused")
+    else:
+        yield Row(
+            "Step 2",
+            f"counters, {case.origin}: read {usage.cache_read:,} · written {usage.cache_write:,} · "
+            f"uncached {usage.uncached:,} · input {usage.input:,}",
+        )
+    if found.comparison is not None:
+        text = "first differing byte by three comparisons:"
+    elif case.divergence is None:
+        text = "not needed: the later request only appends (--diff runs it all the same)"
+    else:
+        text = "not needed (--diff runs it all the same)"
+    yield Row("Step 3", f"diff: {text}")
+
+
+def _comparison_table(found: Diagnosis) -> Table:
+    comparison = found.comparison
+    assert comparison is not None
+    return Table(
+        title="",
+        columns=("comparison", "byte", "what it says"),
+        rows=(
+            (
+                "whole bodies, keys sorted",
+                _byte(comparison.sorted_body_byte),
+                "misleads: messages sort first, markers count",
+            ),
+            (
+                "prompt, keys sorted",
+                _byte(comparison.sorted_prompt_byte),
+                "the first difference of content",
+            ),
+            (
+                "prompt, as sent",
+                _byte(comparison.prompt_byte),
+                "the first byte that the cache sees",
+            ),
+        ),
+    )
+
+
+def _byte(value: int | None) -> str:
+    return "none" if value is None else f"{value:,}"
+
+
+def _token_rows(found: Diagnosis) -> Iterator[Row]:
+    case = found.case
+    yield Row(
+        "Tokens",
+        f"identical prefix {case.identical:,} · survives {tokens_text(found.survives)} · "
+        f"lost {tokens_text(found.lost)} ({tokens_origin(found)})",
+    )
+
+
+def tokens_origin(found: Diagnosis) -> Origin:
+    """The weakest origin among the token numbers of a diagnosis."""
+    if found.case.measured and found.case.before.usage is not None:
+        return Origin.REPORTED
+    return found.case.after.sizes.origin
+
+
+def _finding_line(finding: Finding) -> str:
+    return f"{finding.cause.id} ({finding.match.confidence}): {finding.match.explanation}"
+
+
+def diagnosis_json(found: Diagnosis, excerpts: bool = True) -> dict[str, Json]:
+    """The document `ctxdoc/diagnose/1`; keys in a fixed order, money as strings."""
+    case, usage, place = found.case, found.case.counters, found.first_difference
+    comparison = found.comparison
+    no_counters = case.part is LossPart.REFUSAL
+    return {
+        "schema": SCHEMA,
+        "before": _request_json(case.before.request),
+        "after": _request_json(case.after.request),
+        "steps": {
+            "double_send": {"how": found.double_send.how, "verdict": found.double_send.verdict},
+            "counters": {
+                "origin": str(Origin.NONE if no_counters else case.origin),
+                "cache_read": None if no_counters else usage.cache_read,
+                "cache_write": None if no_counters else usage.cache_write,
+                "uncached": None if no_counters else usage.uncached,
+                "input": None if no_counters else usage.input,
+            },
+            "diff": {
+                "ran": comparison is not None,
+                "sorted_body_byte": comparison.sorted_body_byte if comparison else None,
+                "sorted_prompt_byte": comparison.sorted_prompt_byte if comparison else None,
+                "prompt_byte": comparison.prompt_byte if comparison else None,
+            },
+        },
+        "cache": str(found.state),
+        "cause": _finding_json(found.finding),
+        "also": [_finding_json(finding) for finding in found.also],
+        "first_difference": {
+            "section": str(place.section if place else Section.NONE),
+            "json_path": place.pointer if place else None,
+            "byte": place.byte if place else None,
+            "before": excerpt(place.before, place.byte) if place and excerpts else None,
+            "after": excerpt(place.after, place.byte) if place and excerpts else None,
+            "invalidates_from": str(found.invalidates_from),
+        },
+        "tokens": {
+            "identical_prefix": case.identical,
+            "survives": found.survives,
+            "lost": found.lost,
+            "origin": str(tokens_origin(found)),
+        },
+        "cost": {
+            "paid": money_json(found.cost.paid),
+            "if_hit": money_json(found.cost.if_hit),
+            "lost": money_json(found.cost.lost),
+        },
+        "not_checked": list(found.notes),
+    }
+
+
+def _request_json(request: Request) -> dict[str, Json]:
+    return {
+        "source": request.source,
+        "line": request.line,
+        "id": request.id,
+        "model": request.body.model or None,
+        "at": request.at.isoformat() if request.at else None,
+    }
+
+
+def _finding_json(finding: Finding) -> dict[str, Json]:
+    cause = finding.cause
+    return {
+        "id": cause.id,
+        "title": cause.title,
+        "group": str(cause.group),
+        "confidence": str(finding.match.confidence),
+        "explanation": finding.match.explanation,
+        "fix": cause.fix,
+    }

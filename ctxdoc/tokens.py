@@ -1,0 +1,156 @@
+"""The token ledger: sizes of prompts, exact where counters say so, shared out in between.
+
+There is no public tokenizer. What the API reported gives the exact size of a whole prompt and of
+the prefix at a breakpoint; inside such an interval the blocks share it by weight; without any
+counter the weights alone are the estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import accumulate
+
+from msgspec import Struct
+
+from ctxdoc.canonical import Json
+from ctxdoc.images import UNKNOWN_SIZE_TOKENS, image_tokens, read_size
+from ctxdoc.model import Origin, Usage
+from ctxdoc.render import Prefix, Segment
+
+CHARACTERS_PER_TOKEN = {"older": 4.1, "newer": 2.8}
+"""English prose and tool schemas by tokenizer family, measured on 3,046 recorded requests:
+3.6 to 4.8 for models up to 4.6, 2.4 to 3.1 from 4.7 on."""
+CHARACTERS_PER_TOKEN_CALL = {"older": 3.0, "newer": 2.1}
+"""Arguments of tool calls."""
+TOKENS_PER_WIDE_CHARACTER = 0.9
+"""Characters outside ASCII weigh more than their number."""
+BLOCK_TOKENS = 3.0
+"""Fixed cost of one block."""
+ERROR_SHARE = 0.25
+"""Half-width of the band around an estimate without counters: the spread of the ratios above."""
+
+
+class Sizes(Struct, frozen=True):
+    """Tokens of a prompt up to and including each segment."""
+
+    upto: tuple[int, ...]
+    total: int
+    origin: Origin
+    """What the whole rests on: reported ends make it calibrated, none make it estimated."""
+
+    def at(self, index: int | None) -> int:
+        """Tokens of the prefix that ends with a segment; 0 for None."""
+        return 0 if index is None or index < 0 else self.upto[index]
+
+
+class Ledger:
+    """Exact sizes of prefixes that counters have shown, by their chained hash."""
+
+    def __init__(self) -> None:
+        self.known: dict[bytes, int] = {}
+        self._ratios: dict[str, float] = {}
+
+    def note(self, prefix: Prefix, tokens: int, index: int) -> None:
+        """Records that the prefix ending with that segment has so many tokens."""
+        if tokens > 0:
+            self.known[prefix.keys[index]] = tokens
+
+    def measure(self, prefix: Prefix, usage: Usage | None) -> Sizes:
+        """Sizes of a prompt; the counters of its own request count too."""
+        total = usage.input if usage else None
+        if usage and prefix.breakpoints and usage.cache_read + usage.cache_write:
+            self.note(prefix, usage.cache_read + usage.cache_write, prefix.breakpoints[-1])
+        weights = [weight_of(segment, prefix) for segment in prefix.segments]
+        ends = self._ends(prefix, total)
+        ratio = self._ratio(prefix, weights, ends)
+        upto = _share_out(weights, ends, ratio, hidden_tokens(prefix))
+        exact = bool(ends) or prefix.root in self._ratios
+        return Sizes(
+            upto=upto,
+            total=total if total is not None else (upto[-1] if upto else 0),
+            origin=Origin.CALIBRATED if exact else Origin.ESTIMATED,
+        )
+
+    def _ends(self, prefix: Prefix, total: int | None) -> list[tuple[int, int]]:
+        """Segment counts with their exact tokens, growing; what contradicts is left out."""
+        found = [
+            (index + 1, self.known[key])
+            for index, key in enumerate(prefix.keys)
+            if key in self.known
+        ]
+        if total:
+            found.append((len(prefix.segments), total))
+        ends: list[tuple[int, int]] = []
+        for count, tokens in found:
+            if ends and count == ends[-1][0]:
+                continue
+            if not ends or tokens > ends[-1][1]:
+                ends.append((count, tokens))
+        return ends
+
+    def _ratio(self, prefix: Prefix, weights: list[float], ends: list[tuple[int, int]]) -> float:
+        """Tokens per unit of weight behind the last exact size, from the last measured prompt."""
+        if ends:
+            count, tokens = ends[-1]
+            weight = sum(weights[:count])
+            if weight:
+                self._ratios[prefix.root] = tokens / weight
+        return self._ratios.get(prefix.root, 1.0)
+
+
+def _share_out(
+    weights: list[float], ends: list[tuple[int, int]], ratio: float, hidden: int
+) -> tuple[int, ...]:
+    upto: list[float] = []
+    start, base = 0, 0.0
+    for count, tokens in ends:
+        part = list(accumulate(weights[start:count]))
+        scale = (tokens - base) / part[-1] if part and part[-1] else 0.0
+        upto.extend(base + scale * weight for weight in part)
+        start, base = count, float(tokens)
+    if not ends:
+        base = float(hidden)
+    upto.extend(base + ratio * weight for weight in accumulate(weights[start:]))
+    return tuple(round(value) for value in upto)
+
+
+def hidden_tokens(prefix: Prefix) -> int:
+    """Tokens that tool use adds without standing in the body (pricing page, 2026-10-10)."""
+    has_tools = any(segment.kind == "tool" for segment in prefix.segments)
+    return prefix.rule.tool_prompt if has_tools else 0
+
+
+def weight_of(segment: Segment, prefix: Prefix) -> float:
+    """Estimated tokens of a segment, before calibration."""
+    if segment.kind in ("setting", "empty"):
+        return 0.0
+    family = prefix.rule.tokenizer
+    ratio = CHARACTERS_PER_TOKEN[family]
+    if segment.kind in ("tool_use", "server_tool_use"):
+        ratio = CHARACTERS_PER_TOKEN_CALL[family]
+    pictures = list(_iter_images(segment.value)) if b'"image"' in segment.data else []
+    hidden = sum(len(data) for data in pictures)
+    tokens = sum(_picture_tokens(data, prefix.rule.image_tier) for data in pictures)
+    return BLOCK_TOKENS + tokens + _text_tokens(segment.data, ratio, hidden)
+
+
+def _text_tokens(data: bytes, ratio: float, hidden: int) -> float:
+    if data.isascii():
+        return max(0, len(data) - hidden) / ratio
+    characters = len(data.decode())
+    narrow = sum(byte < 128 for byte in data)
+    return (narrow - hidden) / ratio + (characters - narrow) * TOKENS_PER_WIDE_CHARACTER
+
+
+def _iter_images(value: Json) -> Iterable[str]:
+    match value:
+        case {"type": "image", "source": {"data": str(data)}}:
+            yield data
+        case {"content": list(parts)}:
+            for part in parts:
+                yield from _iter_images(part)
+
+
+def _picture_tokens(data: str, tier: str) -> int:
+    size = read_size(data)
+    return image_tokens(*size, tier) if size else UNKNOWN_SIZE_TOKENS
