@@ -42,7 +42,8 @@ DEFAULTS: dict[str, Json] = {
     "is_error": False,
     "defer_loading": False,
     "strict": False,
-    "citations": None,
+    "citations": {"enabled": False},
+    "disable_parallel_tool_use": False,
     "allowed_callers": ["direct"],
 }
 """Members that mean the same when left out."""
@@ -131,7 +132,10 @@ def plain(value: Json) -> Json:
     """The value with numbers in place of their spelling, for libraries that know only those."""
     match value:
         case Raw():
-            number: Json = msgspec.json.decode(bytes(value))
+            try:
+                number: Json = msgspec.json.decode(bytes(value))
+            except msgspec.DecodeError:
+                return bytes(value).decode()
             return number
         case list():
             return [plain(item) for item in value]

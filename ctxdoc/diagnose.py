@@ -23,7 +23,13 @@ from ctxdoc.cache import (
 from ctxdoc.causes import CAUSES, Case, Cause, Match, Part
 from ctxdoc.causes.base import Exchange
 from ctxdoc.causes.changed_text import similarity
-from ctxdoc.causes.content import edits_only_last_message, looks_like_summary, tool_names
+from ctxdoc.causes.content import (
+    INJECTED,
+    asks_anew,
+    looks_like_summary,
+    similar_systems,
+    tool_names,
+)
 from ctxdoc.diff import (
     Change,
     Place,
@@ -35,6 +41,7 @@ from ctxdoc.diff import (
     prompt_difference,
     structural_changes,
 )
+from ctxdoc.errors import NoRequestError
 from ctxdoc.model import NULL, Log, Origin, Request, Section, Usage
 from ctxdoc.pricing import price, tariff_of
 from ctxdoc.render import Prefix, Segment, render
@@ -42,6 +49,11 @@ from ctxdoc.tokens import Ledger, Sizes
 
 TOLERANCE_TOKENS = 20
 """A difference of so few tokens is no loss."""
+TOLERANCE_SHARE = 0.03
+"""Relative error of a computed size."""
+SHORT_TEXT = 16
+LONG_TEXT = 64
+"""Characters or bytes from which on equal text is no chance."""
 SIMILAR = 0.5
 """Share of equal text from which on two texts are one text that was changed."""
 
@@ -256,7 +268,9 @@ def diagnose_log(
         found = _diagnosis(case, always_diff=always_diff, quick=True)
         if worst is None or _rank_of_miss(found) >= _rank_of_miss(worst):
             worst = found
-    assert worst is not None
+    if worst is None:
+        render(log.requests[0])
+        raise NoRequestError("no request of the log can be rendered")
     return _diagnosis(worst.case, always_diff=always_diff)
 
 
@@ -277,12 +291,20 @@ def iter_misses(requests: Sequence[Request]) -> Iterator[tuple[int, Diagnosis]]:
 
 
 def iter_cases(requests: Sequence[Request], chosen: dict[int, int] | None = None) -> Iterator[Case]:
-    """Each request of a log compared with the right earlier one; `chosen` picks it by index."""
+    """Each request of a log compared with the right earlier one; `chosen` picks it by index.
+
+    A request that cannot be rendered is passed over. Raises NoRequestError when `chosen` names it.
+    """
     replayer = Replayer()
     index = _Earlier()
-    exchanges: list[Exchange] = []
+    exchanges: dict[int, Exchange] = {}
     for number, request in enumerate(requests):
-        draft = render(request)
+        try:
+            draft = render(request)
+        except NoRequestError:
+            if chosen and number in {*chosen, *chosen.values()}:
+                raise
+            continue
         earlier = (chosen or {}).get(number, index.find(draft))
         before = exchanges[earlier] if earlier is not None else None
         exchange = replayer.measure(request, before)
@@ -292,8 +314,9 @@ def iter_cases(requests: Sequence[Request], chosen: dict[int, int] | None = None
             yield _case(before, exchange, outcome, first=True)
         else:
             yield _case(before, exchange, outcome, whole_log=True)
-        exchanges.append(exchange)
-        index.add(draft, number)
+        exchanges[number] = exchange
+        if not request.refused:
+            index.add(draft, number)
 
 
 class _Earlier:
@@ -303,7 +326,7 @@ class _Earlier:
     def __init__(self) -> None:
         self._pairs: dict[bytes, int] = {}
         self._prefixes: dict[bytes, int] = {}
-        self._count = 0
+        self._last: int | None = None
 
     def find(self, prefix: Prefix) -> int | None:
         for key in reversed(self._row(prefix)):
@@ -312,10 +335,10 @@ class _Earlier:
         for key in reversed(prefix.keys):
             if key in self._prefixes:
                 return self._prefixes[key]
-        return self._count - 1 if self._count else None
+        return self._last
 
     def add(self, prefix: Prefix, number: int) -> None:
-        self._count += 1
+        self._last = number
         for key in self._row(prefix):
             self._pairs[key] = number
         for key in prefix.keys:
@@ -405,7 +428,7 @@ def _attributed(case: Case) -> Case:
     could = case.outcome.could_read
     read = case.counters.cache_read
     # Entries of other requests that go on differently are no part of this comparison.
-    reached = [max(read, min(tokens, case.identical)) for tokens in could]
+    reached = [max(read, min(_as_read(tokens, read), case.identical)) for tokens in could]
     parts = dict.fromkeys(Part, 0)
     parts[Part.PROVIDER] = reached[Relax.NOTHING] - read
     parts[Part.VISIBILITY] = reached[Relax.VISIBILITY] - reached[Relax.NOTHING]
@@ -425,6 +448,11 @@ def _attributed(case: Case) -> Case:
     return replace(case, cached=cached, lost=lost, parts=parts, part=part, related=related)
 
 
+def _as_read(tokens: int, read: int) -> int:
+    """A computed size that is the reported one but for the rounding inside its interval."""
+    return read if abs(tokens - read) <= max(TOLERANCE_TOKENS, TOLERANCE_SHARE * read) else tokens
+
+
 def _never_caches(case: Case) -> bool:
     """Whether the later request leaves nothing in the cache either."""
     return not case.counters.cache_write
@@ -434,48 +462,76 @@ def _sharable(case: Case) -> tuple[bool, int]:
     """Whether the later request should share the earlier one's prefix, and how much of it was
     cached."""
     before = case.before
+    reach = case.outcome.could_read[Relax.REACH]
+    if asks_anew(case) and len(case.changes) == 1:
+        if reach or not _marks_too_late(case):
+            return True, reach
+        return True, _cached_by(before, None)
     if _continues(case):
-        if edits_only_last_message(case) and len(case.changes) == 1:
-            reach = case.outcome.could_read[Relax.REACH]
-            if reach:
-                return True, reach
         return True, _cached_by(before, None)
     if _same_agent(case):
         return True, _cached_by(before, Section.MESSAGES)
-    return False, case.outcome.could_read[Relax.REACH]
+    return False, reach
+
+
+def _marks_too_late(case: Case) -> bool:
+    """Whether both requests share what could be cached and mark only what they do not share."""
+    change = case.divergence
+    marks = case.before.prefix.breakpoints
+    if change is None or not marks or marks[0] < change.index:
+        return False
+    if case.identical >= case.after.prefix.rule.minimum:
+        return True
+    texts = [_opening_text(e.prefix) for e in (case.before, case.after)]
+    return min(map(len, texts)) >= LONG_TEXT and similarity(*texts) >= SIMILAR
 
 
 def _continues(case: Case) -> bool:
     """Whether both requests hold the same conversation."""
-    before, after = (_first_messages(e.prefix) for e in (case.before, case.after))
+    before, after = (_blocks(e.prefix) for e in (case.before, case.after))
     if not before or not after:
         return False
-    known = {s.data for s in _blocks(case.before.prefix)}
-    if any(s.data in known for s in _blocks(case.after.prefix) if len(s.data) > 40):
+    known = {s.data for s in before}
+    if any(s.data in known and _is_said_once(s) for s in after):
         return True
     if before[0].data == after[0].data or looks_like_summary(case):
         return True
-    return similarity(before[0].data.decode(), after[0].data.decode()) >= SIMILAR
+    texts = [_opening_text(e.prefix) for e in (case.before, case.after)]
+    return min(map(len, texts)) >= LONG_TEXT and similarity(*texts) >= SIMILAR
+
+
+def _is_said_once(segment: Segment) -> bool:
+    """Whether a block is so long, and so much the user's own, that two conversations do not share
+    it by chance."""
+    if segment.kind != "text":
+        return True
+    text = _text(segment)
+    return len(text) >= SHORT_TEXT and not INJECTED.fullmatch(text)
 
 
 def _blocks(prefix: Prefix) -> list[Segment]:
     return [s for s in prefix.segments if s.section is Section.MESSAGES and s.is_block]
 
 
-def _first_messages(prefix: Prefix) -> list[Segment]:
-    return _blocks(prefix)[:1]
+def _opening_text(prefix: Prefix) -> str:
+    return next((_text(segment) for segment in _blocks(prefix)), "")
+
+
+def _text(segment: Segment) -> str:
+    value = segment.value
+    return str(value.get("text", "")) if isinstance(value, dict) else ""
 
 
 def _same_agent(case: Case) -> bool:
     """Whether tools and system are those of one agent, though they may have changed."""
+    before, after = case.before.prefix, case.after.prefix
+    if before.root != after.root or not similar_systems(before, after):
+        return False
     names = [set(tool_names(e)) for e in (case.before, case.after)]
-    if names[0] and 2 * len(names[0] & names[1]) >= len(names[0] | names[1]):
-        return case.before.prefix.root == case.after.prefix.root
-    texts = [
-        b"".join(s.data for s in e.prefix.segments if s.section is Section.SYSTEM).decode()
-        for e in (case.before, case.after)
-    ]
-    return bool(texts[0]) and not names[0] and similarity(*texts) >= SIMILAR
+    systems = [[s.data for s in p.segments if s.section is Section.SYSTEM] for p in (before, after)]
+    if systems[0] and systems[0] == systems[1]:
+        return names[0].isdisjoint(names[1]) is False or names[0] == names[1]
+    return 2 * len(names[0] & names[1]) >= len(names[0] | names[1])
 
 
 def _cached_by(before: Exchange, end: Section | None) -> int:
@@ -566,7 +622,7 @@ def _state(case: Case) -> State:
     if case.part is Part.RECORD:
         return State.COLD if not read else State.ALIVE
     if case.part is Part.REFUSAL:
-        return State.DEAD
+        return State.DEAD if case.refusal is not None else State.UNKNOWN
     if read:
         return State.PARTIAL if case.lost > TOLERANCE_TOKENS else State.ALIVE
     if case.part is Part.NEVER_CACHED:

@@ -13,6 +13,9 @@ from ctxdoc.model import Section
 from ctxdoc.render import Prefix, Segment
 
 CHUNK = 4096
+MAX_DEEPDIFF = 262_144
+"""Bytes of a block up to which deepdiff looks into it: its work grows faster than the block."""
+MAX_LINES = 12
 
 
 class Place(Struct, frozen=True, kw_only=True):
@@ -293,9 +296,19 @@ def _at(section: Section, pointer: str, before: Json, after: Json) -> Place:
 
 def structural_changes(before: Json, after: Json) -> list[str]:
     """What changed inside two values, one line each, by deepdiff; for structured blocks only."""
-    deep = _import_deepdiff()
-    found = deep(before, after, verbose_level=1, ignore_order=False)
-    return [line for line in str(found.pretty()).splitlines() if line]
+    if max(len(canonical.encode(value)) for value in (before, after)) > MAX_DEEPDIFF:
+        return []
+    try:
+        found = _import_deepdiff()(before, after, view="tree")
+    except RecursionError:
+        return []
+    lines = [
+        f"{level.path(output_format='list', force='fake')}: {kind.replace('_', ' ')}"
+        for kind, levels in found.items()
+        for level in levels
+    ]
+    more = len(lines) - MAX_LINES
+    return lines[:MAX_LINES] + ([f"… and {more:,} more"] if more > 0 else [])
 
 
 def _import_deepdiff() -> type:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import io
+import os
 import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 import msgspec
 
@@ -61,7 +63,7 @@ def _named(item: Skipped) -> str:
 
 def _nothing(paths: list[str], skipped: list[Skipped]) -> str:
     if not skipped:
-        return f"no request in {', '.join(paths)}: the input is empty"
+        return f"no request in {', '.join(map(shown, paths))}: the input is empty"
     more = f" ({len(skipped)} records skipped in all)" if len(skipped) > 1 else ""
     return f"no usable request: {_named(skipped[0])}{more}"
 
@@ -69,27 +71,48 @@ def _nothing(paths: list[str], skipped: list[Skipped]) -> str:
 def _iter_file(path: str) -> Iterator[tuple[Request | Skipped, Format | None]]:
     try:
         with _open(path) as stream:
-            for document in iter_documents(stream, path):
+            for document in iter_documents(stream, shown(path)):
                 if isinstance(document, Skipped):
                     yield document, None
                 else:
                     yield _read_document(document)
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"cannot read {path}: {reason}", _hint(path)) from error
+        raise InputError(f"cannot read {shown(path)}: {reason}", _hint(path, error)) from error
+    except InputError as error:
+        where = "" if error.message.startswith(shown(path)) else f"{shown(path)}: "
+        raise InputError(where + error.message, error.hint) from error
 
 
-def _hint(path: str) -> str:
-    if Path(path).is_dir():
+def _hint(path: str, error: Exception) -> str:
+    if isinstance(error, (EOFError, zlib.error, gzip.BadGzipFile)):
+        return "the gzip file is cut or damaged: gzip -t tests it"
+    if os.path.isdir(path):  # noqa: PTH112
         return "give a file of that folder"
-    return "" if Path(path).exists() else "check the path; '-' reads standard input"
+    return "" if os.path.exists(path) else "check the path; '-' reads standard input"  # noqa: PTH110
 
 
 def _open(path: str) -> IO[bytes]:
     """The bytes of a file, unpacked where it is gzip."""
-    stream = sys.stdin.buffer if path == "-" else Path(path).open("rb")  # noqa: SIM115
-    head = stream.peek(2)[:2] if hasattr(stream, "peek") else b""
-    return gzip.GzipFile(fileobj=stream) if head == b"\x1f\x8b" else stream  # type: ignore[return-value]
+    if path == "-":
+        if sys.stdin is None:
+            raise InputError("standard input is closed", "name a file")
+        stream = sys.stdin.buffer
+    else:
+        stream = Path(path).open("rb")  # noqa: SIM115
+    head = stream.peek(4)[:4] if isinstance(stream, io.BufferedReader) else b""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(f"{shown(path)} is UTF-16", "save it as UTF-8: iconv -f utf-16 -t utf-8")
+    if head == b"\x28\xb5\x2f\xfd":
+        raise InputError(f"{shown(path)} is zstd", "unpack it first: zstd -dc FILE | ctxdoc ... -")
+    if head.startswith(b"\x1f\x8b"):
+        return cast("IO[bytes]", gzip.GzipFile(fileobj=stream))
+    return stream
+
+
+def shown(path: str) -> str:
+    """A path as it can be written anywhere: bytes that are no UTF-8 are escaped."""
+    return path.encode("utf-8", "backslashreplace").decode() or "''"
 
 
 def _read_document(document: Document) -> tuple[Request | Skipped, Format | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from decimal import Decimal
 from enum import StrEnum
 
 import msgspec
@@ -76,7 +77,7 @@ class Body(Struct, frozen=True):
     """A Messages API body: the fields that reach the prompt, each part still as its bytes."""
 
     messages: list[Raw]
-    model: str = ""
+    model: str | None = None
     tools: list[Raw] | None = None
     system: Raw = NULL
     cache_control: Raw = NULL
@@ -122,8 +123,8 @@ class Request(Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Lower-case names; only those that cannot hold a secret."""
     response: Response | None = None
-    cost_reported: str | None = None
-    """USD that a tracker beside the log wrote down, as it was spelled."""
+    cost_reported: Decimal | None = None
+    """USD that a tracker beside the log wrote down."""
     notes: tuple[str, ...] = ()
     """What could not be read of this record."""
 

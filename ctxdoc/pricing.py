@@ -39,7 +39,7 @@ def tariff_of(request: Request) -> Tariff:
     speed = response.speed if response else ""
     asked_fast = bytes(request.body.speed) == b'"fast"'
     return Tariff(
-        model=(response.model if response else "") or request.body.model,
+        model=(response.model if response else "") or request.body.model or "",
         day=(request.at or datetime.now(UTC)).astimezone(UTC).date(),
         fast=speed == "fast" if speed else asked_fast,
         batch=bool(response and response.batch),

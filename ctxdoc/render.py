@@ -13,11 +13,13 @@ from collections.abc import Iterator
 from functools import cached_property
 from hashlib import blake2b
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ctxdoc import canonical
 from ctxdoc.canonical import Json
+from ctxdoc.errors import NoRequestError
 from ctxdoc.model import Body, Request, Section
 from ctxdoc.providers import PROVIDERS, ModelRule
 
@@ -136,16 +138,27 @@ _AT = {name: place for place, name in enumerate(SETTING_ORDER)}
 
 
 def render(request: Request) -> Prefix:
-    """The prompt of a request. Raises msgspec.DecodeError for parts that are not as the API has them."""
+    """The prompt of a request.
+
+    Raises NoRequestError, naming file and line, for a body that cannot be rendered.
+    """
+    try:
+        return _render(request)
+    except (msgspec.DecodeError, RecursionError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise NoRequestError(f"{request.source}, line {request.line}: {reason}") from error
+
+
+def _render(request: Request) -> Prefix:
     body = request.body
-    rule = PROVIDERS["anthropic"].find_model(body.model)
+    rule = PROVIDERS["anthropic"].find_model(body.model or "")
     parts = _Parts(body, rule, _billing_line_kept(request))
     blocks = sorted(parts.blocks(), key=lambda segment: segment.rank)
     rendered = [s for s in blocks if s.kind != "unrendered"]
     rendered = _with_automatic_breakpoint(body, rendered)
     return Prefix(
         root=rule.id,
-        model=body.model,
+        model=body.model or "",
         segments=tuple(_with_heads(rendered)),
         unrendered=tuple(s for s in blocks if s.kind == "unrendered"),
         rule=rule,
@@ -174,19 +187,22 @@ class _Parts:
         yield from self.settings()
 
     def tools(self) -> Iterator[Segment]:
+        ordinary = 0
         for index, raw in enumerate(self.body.tools or ()):
             value = canonical.decode(raw)
             tool: dict[str, Json] = value if isinstance(value, dict) else {"": value}
             kind = str(tool.get("type", ""))
             feature = kind.startswith(SERVER_FEATURE_TOOLS)
             deferred = tool.get("defer_loading") is True
+            place = index if feature or deferred else ordinary
+            ordinary += not (feature or deferred)
             yield _segment(
                 tool,
                 section=Section.TOOLS,
                 level=Section.SYSTEM if feature else Section.TOOLS,
                 kind="unrendered" if deferred else "tool",
                 pointer=f"$.tools[{index}]",
-                rank=(_AT["features" if feature else "tools"], index, 0),
+                rank=(_AT["features" if feature else "tools"], place, 0),
                 mark_fault="a deferred tool" if deferred else "",
             )
 

@@ -63,7 +63,9 @@ class Ledger:
         weights = [weight_of(segment, prefix) for segment in prefix.segments]
         ends = self._ends(prefix, total)
         ratio = self._ratio(prefix, weights, ends)
-        upto = _share_out(weights, ends, ratio, hidden_tokens(prefix))
+        # A measured ratio holds the hidden tokens of the prompts that it was measured on.
+        hidden = 0 if prefix.root in self._ratios else hidden_tokens(prefix)
+        upto = _share_out(weights, ends, ratio, hidden)
         exact = bool(ends) or prefix.root in self._ratios
         return Sizes(
             upto=upto,

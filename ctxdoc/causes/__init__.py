@@ -13,6 +13,7 @@ CAUSES: Registry[Cause] = Registry(
         "breakpoint_invalid_target",
         "breakpoint_over_limit",
         "ttl_order_invalid",
+        "request_failed",
         "first_request",
         "no_breakpoint",
         "below_minimum",

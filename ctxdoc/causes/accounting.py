@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from msgspec.structs import replace
 
@@ -18,7 +18,7 @@ TOLERANCE = Decimal("0.01")
 def find_wrong_rate(case: Case) -> Match | None:
     """A recorded cost that is not the right one and fits a known mistake."""
     for exchange, right in zip((case.after, case.before), reversed(case.cost_right), strict=True):
-        said = _recorded_cost(exchange)
+        said = exchange.request.cost_reported
         if said is None or right is None or exchange.usage is None or _same(said, right):
             continue
         for what, wrong in _mistakes(exchange, exchange.usage):
@@ -30,13 +30,6 @@ def find_wrong_rate(case: Case) -> Match | None:
                     confidence=Confidence.CERTAIN,
                 )
     return None
-
-
-def _recorded_cost(exchange: Exchange) -> Decimal | None:
-    try:
-        return Decimal(exchange.request.cost_reported or "")
-    except InvalidOperation:
-        return None
 
 
 def _same(one: Decimal, two: Decimal) -> bool:

@@ -14,14 +14,14 @@ What to do
 from __future__ import annotations
 
 from ctxdoc.causes.base import Case, Cause, Group, Match, Part
-from ctxdoc.causes.content import edits_only_last_message
+from ctxdoc.causes.content import asks_anew
 
 
 def match(case: Case) -> Match | None:
     change = case.message_change
     if change is None or (change is not case.divergence and case.where != change.place.pointer):
         return None
-    if not edits_only_last_message(case):
+    if not asks_anew(case):
         return None
     first_mark = next(iter(case.after.prefix.breakpoints), None)
     if first_mark is None or case.divergence is None or first_mark < case.divergence.index:

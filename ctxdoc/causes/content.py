@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 
 import msgspec
 from msgspec import Raw, Struct
@@ -24,16 +25,24 @@ from ctxdoc.diff import Change, Place
 from ctxdoc.model import Section
 from ctxdoc.render import Prefix, Segment
 
+SHORT = 80
+"""Bytes up to which a message may be the same by chance, such as 'go on'."""
+QUOTED = "\x02\x03"
+"""Around text of a request in an explanation: the report decides whether it is shown."""
 QUOTE = 32
 """Characters of a value that an explanation repeats."""
 SUMMARY = re.compile(
-    r"\bsummar|compact(?:ed|ion)|condensed|conversation so far|being continued from|"
-    r"previous conversation|earlier (?:conversation|messages|context)|recap\b|so far:",
+    r"^\W*(?:\w+\W+){0,6}?(?:summary|recap|zusammenfassung|résumé|resumen|riassunto|摘要|总结|要約)\b|"
+    r"summar(?:y|ies|ized) (?:of|so far)|\bcompacted\b|condensed (?:history|conversation)|"
+    r"conversation so far|being continued from|previous conversation|"
+    r"earlier (?:conversation|messages) (?:was|were|have been)|so far:",
     re.IGNORECASE,
 )
 """What a text that stands for a history says of itself."""
 INJECTED = re.compile(r"\s*(?:<[\w:-]+[^>]*>.*</[\w:-]+>|\[[^\]]+\].*|#+ .*)\s*", re.DOTALL)
 """Text that a client wraps into a message: a tag, a bracket, a heading."""
+SIMILAR_SYSTEM = 0.3
+"""Share of equal text from which on two system prompts are one."""
 REPEATED_TOKENS = 256
 REPEATED_SHARE = 0.1
 """History that is paid in full again is worth a word from either of these on."""
@@ -61,13 +70,16 @@ def quote(value: Json, byte: int | None = None, default: str = "nothing") -> str
     """A short piece of a value, around a byte, for an explanation."""
     if value is None:
         return default
+    if isinstance(value, dict):
+        value = next((v for v in map(value.get, ("text", "thinking", "content")) if v), value)
     text = value if isinstance(value, str) else canonical.encode(value).decode()
     start = 0
     if byte is not None and isinstance(value, str):
         start = max(0, len(value.encode()[:byte].decode("utf-8", "ignore")) - 8)
     piece = text[start : start + QUOTE]
     shown = piece.encode("unicode_escape").decode() if not piece.isprintable() else piece
-    return f"'{'…' if start else ''}{shown}{'…' if start + QUOTE < len(text) else ''}'"
+    shown = f"{'…' if start else ''}{shown}{'…' if start + QUOTE < len(text) else ''}"
+    return f"{QUOTED[0]}{shown}{QUOTED[1]}"
 
 
 def find_value(case: Case, kind: Kind) -> Found | None:
@@ -91,28 +103,44 @@ def find_value(case: Case, kind: Kind) -> Found | None:
 def _piece(text: str, start: int, end: int) -> str:
     low = max(text.rfind(" ", 0, start) + 1, text.rfind("\n", 0, start) + 1, start - QUOTE // 2)
     stop = re.compile(r"[\s,;]|$").search(text, end)
-    piece = text[low : stop.start() if stop else end]
+    piece = text[low : stop.start() if stop else end].rstrip(".:")
     return quote(piece) if piece else "nothing"
 
 
 def _texts(place: Place) -> tuple[str, str] | None:
-    if isinstance(place.before, str) and isinstance(place.after, str):
-        return place.before, place.after
-    return None
+    """Both sides as texts; a block that stands on one side only against nothing."""
+    before, after = (_text_of(value) for value in (place.before, place.after))
+    if before is None or after is None or (not before and not after):
+        return None
+    return before, after
+
+
+def _text_of(value: Json) -> str | None:
+    match value:
+        case str():
+            return value
+        case None:
+            return ""
+        case {"type": "text", "text": str(text)}:
+            return text
+        case _:
+            return None
 
 
 def _may_hold_value(case: Case, change: Change, before: str, after: str) -> bool:
-    """Text of the system prompt may change as it likes; a tool's or message's text only in a value.
-
-    A random name in a tool's text is a changed definition; a time there is a time.
-    """
+    """Text of the system prompt may change as it likes; a message's text only in a value."""
     if change.place.pointer.endswith((".name", ".id", ".tool_use_id", ".signature", ".data")):
         return False
     if change.place.section in (Section.SYSTEM, Section.TOOLS):
         return True
-    if change.place.section is not Section.MESSAGES:
+    segment = change.after
+    if change.place.section is not Section.MESSAGES or segment is None:
         return False
-    return only_values_differ(before, after) and not edits_only_last_message(case, change)
+    # What a client writes anew stands in texts of the user's side; calls, results and replies are
+    # history, and other history is history that was rewritten.
+    if segment.kind != "text" or segment.role == "assistant":
+        return False
+    return only_values_differ(before, after) and not asks_anew(case, change)
 
 
 def tool_data(exchange: Exchange) -> list[bytes]:
@@ -176,10 +204,10 @@ def same_json_value(before: Json, after: Json) -> bool:
     return False
 
 
-def _number(value: Json) -> float | None:
+def _number(value: Json) -> Decimal | None:
     if isinstance(value, Raw):
-        return float(bytes(value))
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+        return Decimal(bytes(value).decode())
+    return Decimal(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def same_normalized(before: Json, after: Json) -> bool:
@@ -220,14 +248,17 @@ def _messages(prefix: Prefix) -> list[bytes]:
     return list(found.values())
 
 
-def edits_only_last_message(case: Case, change: Change | None = None) -> bool:
-    """Whether the change lies in the message that is the last of both requests: a new question."""
+def asks_anew(case: Case, change: Change | None = None) -> bool:
+    """Whether the change lies in the last message of the later request, or behind its end: another
+    question after the same history, a branch or a rewind."""
     change = change or case.message_change
     segment = (change.before or change.after) if change else None
-    if segment is None or segment.role != "user":
+    if change is None or segment is None:
         return False
     last = message_count(case.after) - 1
-    return message_count(case.before) - 1 == last == segment.rank[1]
+    if segment.rank[1] > last:
+        return True
+    return segment.rank[1] == last and segment.role == "user" and not looks_like_summary(case)
 
 
 def dropped_messages(case: Case) -> int:
@@ -239,24 +270,33 @@ def dropped_messages(case: Case) -> int:
     start = change.before.rank[1]
     for count in range(1, len(before) - start):
         kept = before[start + count :]
-        if after[start : start + len(kept)] == kept and (len(kept) > 1 or start):
+        if after[start : start + len(kept)] == kept and (len(kept) > 1 or len(kept[0]) > SHORT):
             return count
     return 0
 
 
 def replaced_by_few(case: Case) -> bool:
-    """Whether at least two messages from the first difference on gave way to fewer ones."""
+    """Whether two or more messages from the first difference on gave way to fewer ones."""
     change = case.message_change
     if change is None or change.before is None or change.after is None:
         return False
-    before, after = _messages(case.before.prefix), _messages(case.after.prefix)
     start = change.before.rank[1]
-    kept = set(after[start:])
-    gone = [message for message in before[start:] if message not in kept]
-    if len(gone) < 2 or len(after) >= len(before):
+    before, after = (_messages(e.prefix)[start:] for e in (case.before, case.after))
+    gone, new = _until_kept(before, after)
+    if len(gone) < 2 or not new or asks_anew(case):
         return False
-    size_before, size_after = sum(map(len, before[start:])), sum(map(len, after[start:]))
-    return looks_like_summary(case) or 2 * size_after <= size_before
+    if looks_like_summary(case):
+        return len(new) < len(gone) or len(after) < len(before) + 2
+    return len(new) < len(gone) and 2 * sum(map(len, new)) <= sum(map(len, gone))
+
+
+def _until_kept(before: list[bytes], after: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+    """The messages on both sides ahead of the first that both have."""
+    places = {message: index for index, message in reversed(list(enumerate(after)))}
+    for index, message in enumerate(before):
+        if message in places:
+            return before[:index], after[: places[message]]
+    return before, after
 
 
 def looks_like_summary(case: Case) -> bool:
@@ -265,14 +305,13 @@ def looks_like_summary(case: Case) -> bool:
     segment = change.after if change else None
     if segment is None:
         return False
-    text = segment.data[:2000].decode("utf-8", "ignore")
-    return segment.kind == "compaction" or bool(SUMMARY.search(text))
+    return segment.kind == "compaction" or bool(SUMMARY.search(_text(segment)[:1000]))
 
 
 def injected_difference(case: Case) -> Moved | None:
     """A text block that a message gained or lost, or a wrapped text inside of one."""
     change = case.message_change
-    if change is None or edits_only_last_message(case):
+    if change is None or asks_anew(case):
         return None
     before, after = message_blocks(case.before, change), message_blocks(case.after, change)
     role = (before or after)[0].role if before or after else ""
@@ -366,6 +405,8 @@ def thinking_dropped(case: Case) -> str | None:
     if not thought:
         return None
     kept = {s.data for s in after}
+    if len(thought) <= sum(s.kind in ("thinking", "redacted_thinking") for s in after):
+        return None
     rest_one = [s.data for s in before if s not in thought]
     rest_two = [s.data for s in after if s.kind not in ("thinking", "redacted_thinking")]
     if rest_one != rest_two or all(s.data in kept for s in thought):
@@ -413,31 +454,30 @@ def feature_change(case: Case) -> Place | None:
 def forked(case: Case) -> str | None:
     """How a side call's prefix differs from its parent's, or None when it is no side call.
 
-    A call that keeps half of the parent's tools, or its system prompt and any of them, is the same
-    agent with another tool list.
+    Another tool list that keeps some of the parent's tools is the same agent's.
     """
-    if case.message_change is not None and not case.related:
-        return None
     before, after = set(tool_names(case.before)), set(tool_names(case.after))
-    same_system = _system(case.before.prefix) == _system(case.after.prefix)
     if before and not after:
         return "without the tool definitions"
-    if before and len(before & after) * 2 < len(before) and not same_system:
-        return "with other tools and another system prompt"
-    system = next((c for c in case.changes if c.place.section is Section.SYSTEM), None)
-    if system is not None and not _similar_systems(case) and len(before & after) * 2 < len(before):
-        return "with another system prompt"
-    return None
+    other_system = not similar_systems(case.before.prefix, case.after.prefix)
+    few = 2 * len(before & after) < len(before) and case.message_change is not None
+    if before and (few or before.isdisjoint(after)):
+        return "with other tools" + (" and another system prompt" if other_system else "")
+    return "with another system prompt" if other_system else None
 
 
-def _system(prefix: Prefix) -> list[bytes]:
-    return [s.data for s in prefix.segments if s.section is Section.SYSTEM]
+def similar_systems(before: Prefix, after: Prefix) -> bool:
+    """Whether two system prompts are one that was changed, or both are missing."""
+    texts = [_normalized("\n".join(map(_text, _system_blocks(p)))) for p in (before, after)]
+    if not all(texts):
+        return not any(texts)
+    lines = [set(text.splitlines()) for text in texts]
+    shared = len(lines[0] & lines[1]) / max(map(len, lines))
+    return max(shared, similarity(*texts)) >= SIMILAR_SYSTEM
 
 
-def _similar_systems(case: Case) -> bool:
-    one = b"".join(_system(case.before.prefix)).decode()
-    two = b"".join(_system(case.after.prefix)).decode()
-    return similarity(one, two) >= 0.3
+def _system_blocks(prefix: Prefix) -> list[Segment]:
+    return [s for s in prefix.segments if s.section is Section.SYSTEM]
 
 
 def repeated_uncached(case: Case) -> int:

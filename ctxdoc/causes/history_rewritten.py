@@ -15,12 +15,12 @@ What to do
 from __future__ import annotations
 
 from ctxdoc.causes.base import Case, Cause, Group, Match, Part
-from ctxdoc.causes.content import edits_only_last_message, quote
+from ctxdoc.causes.content import asks_anew, quote
 
 
 def match(case: Case) -> Match | None:
     change = case.message_change
-    if change is None or change.before is None or edits_only_last_message(case):
+    if change is None or change.before is None or asks_anew(case):
         return None
     place = change.place
     return Match(

@@ -23,8 +23,8 @@ def match(case: Case) -> Match | None:
     if change is None or not dropped:
         return None
     return Match(
-        explanation=f"The {dropped} oldest messages were dropped; every message behind them moved "
-        "up, so the history is written again.",
+        explanation=f"{dropped} messages from {change.place.pointer.split('.content')[0]} on were "
+        "dropped; every message behind them moved up, so the history is written again.",
         confidence=case.proof,
         pointer=change.place.pointer,
     )

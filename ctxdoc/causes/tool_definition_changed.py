@@ -13,19 +13,23 @@ What to do
 from __future__ import annotations
 
 from ctxdoc.causes.base import Case, Cause, Group, Match, Part
-from ctxdoc.causes.content import quote, tool_names
+from ctxdoc.causes.content import quote, tool_data, tool_names
 
 
 def match(case: Case) -> Match | None:
     change = case.tool_change
     if change is None or change.before is None or change.after is None:
         return None
-    if tool_names(case.before) != tool_names(case.after):
+    if sorted(tool_names(case.before)) != sorted(tool_names(case.after)):
+        return None
+    if sorted(tool_data(case.before)) == sorted(tool_data(case.after)):
         return None
     place = change.place
+    moved = ", and tools moved" if tool_names(case.before) != tool_names(case.after) else ""
     return Match(
         explanation=f"{place.pointer} changed from {quote(place.before, place.byte)} to "
-        f"{quote(place.after, place.byte)}; tools are rendered first, so the whole prompt behind it is lost.",
+        f"{quote(place.after, place.byte)}{moved}; tools are rendered first, so the whole prompt "
+        "behind it is lost.",
         confidence=case.proof,
         pointer=place.pointer,
     )

@@ -21,7 +21,7 @@ def match(case: Case) -> Match | None:
     if change is None:
         return None
     before, after = tool_data(case.before), tool_data(case.after)
-    if sorted(before) != sorted(after) or before == after:
+    if sorted(before) != sorted(after):
         return None
     moved = sum(one != two for one, two in zip(before, after, strict=True))
     return Match(

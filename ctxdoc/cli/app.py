@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ctxdoc import __version__
+from ctxdoc.cli.command import without_checks
 from ctxdoc.errors import CtxdocError
+from ctxdoc.visible import harmless
+
+if TYPE_CHECKING:
+    from typer._click import Parameter
 
 COMMANDS = {
     "diagnose": "Say why the cache was not read, to the byte, with the price and the fix.",
@@ -27,6 +31,10 @@ INTERRUPTED = 130
 
 class Commands(TyperGroup):
     """Lists the commands without loading them and loads the one that is called."""
+
+    def get_params(self, ctx: typer.Context) -> list[Parameter]:  # type: ignore[override]
+        """Every parameter, the help option too."""
+        return without_checks(super().get_params(ctx))
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
         """The names, in the order of use."""
@@ -85,7 +93,7 @@ def root(
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs the program and exits with its code."""
-    sys.exit(_guarded(lambda: app(arguments, prog_name="ctxdoc", standalone_mode=True)))
+    sys.exit(_guarded(lambda: app(arguments, prog_name="ctxdoc")))
 
 
 def _guarded(run: Callable[[], object]) -> int:
@@ -96,10 +104,6 @@ def _guarded(run: Callable[[], object]) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader is gone; a flush at exit would fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 2
     except Exception as error:
@@ -120,6 +124,8 @@ def _say(error: CtxdocError) -> None:
 def _say_fault(error: Exception) -> None:
     """No traceback unless asked for: its lines may hold parts of a prompt."""
     if "--debug" in sys.argv:
+        import traceback
+
         traceback.print_exception(error)
     name = type(error).__name__
     _write_error(
@@ -129,4 +135,6 @@ def _say_fault(error: Exception) -> None:
 
 
 def _write_error(text: str) -> None:
-    sys.stderr.write(text.encode("utf-8", "backslashreplace").decode() + "\n")
+    # A closed or full standard error must not change the exit code.
+    with suppress(OSError, AttributeError):
+        sys.stderr.write(harmless(text) + "\n")

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from msgspec.structs import replace
 
+from ctxdoc.cli.command import Command
 from ctxdoc.cli.options import (
     DebugOption,
     ExcerptsOption,
@@ -27,10 +28,10 @@ from ctxdoc.model import Log, Request
 from ctxdoc.outputs import OUTPUTS
 from ctxdoc.reports.diagnose import diagnosis_report
 
-app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
 
 
-@app.command(context_settings={"help_option_names": ["-h", "--help"]})
+@app.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"]})
 def diagnose(
     inputs: Annotated[
         list[str],

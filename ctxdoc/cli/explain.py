@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import sys
 from difflib import get_close_matches
 from typing import Annotated
 
 import typer
 
 from ctxdoc.causes import CAUSES
+from ctxdoc.cli.command import Command
+from ctxdoc.cli.options import emit
 from ctxdoc.cli.topics import TOPICS
 from ctxdoc.errors import UnknownNameError
 from ctxdoc.formats import FORMATS
 
-app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
 
 
 def _every_name() -> list[str]:
     return [*CAUSES.names, *FORMATS.names, *TOPICS]
 
 
-@app.command(context_settings={"help_option_names": ["-h", "--help"]})
+@app.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"]})
 def explain(
     name: Annotated[
         str,
@@ -38,7 +39,7 @@ def explain(
       ctxdoc explain native
     """
     text = _page(name) if name else _list()
-    sys.stdout.buffer.write(text.encode() + b"\n")
+    emit(text + "\n")
 
 
 def _page(name: str) -> str:
@@ -52,7 +53,7 @@ def _page(name: str) -> str:
     if name in TOPICS:
         return TOPICS[name]
     every = _every_name()
-    near = get_close_matches(name.replace("-", "_"), every, n=3, cutoff=0.5)
+    near = get_close_matches(name.replace("-", "_"), every, n=3, cutoff=0.6)
     raise UnknownNameError("page", name, near, every)
 
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,7 @@ import typer
 from ctxdoc.errors import InputError
 from ctxdoc.outputs import OUTPUTS, Style
 from ctxdoc.reports import Report
+from ctxdoc.visible import harmless
 
 PIPE_WIDTH = 100
 """Columns where the output is no terminal."""
@@ -61,24 +63,50 @@ def write_report(report: Report, form: str, output: str, *, no_color: bool) -> N
     if output and output != "-":
         _write_whole(Path(output), written)
         return
-    sys.stdout.buffer.write(written.encode("utf-8", "backslashreplace"))
-    sys.stdout.flush()
+    emit(written)
+
+
+def emit(text: str) -> None:
+    """Writes to standard output; a reader who is gone ends the program quietly.
+
+    Raises InputError when standard output is closed or full.
+    """
+    if sys.stdout is None:
+        raise InputError("standard output is closed", "write the report with --output FILE")
+    try:
+        sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # A flush at exit would fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from None
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        reason = error.strerror or str(error)
+        raise InputError(f"cannot write to standard output: {reason}") from error
 
 
 def _style(output: str, no_color: bool) -> Style:
-    terminal = not output and sys.stdout.isatty()
+    terminal = not output and sys.stdout is not None and sys.stdout.isatty()
     color = terminal and not no_color and not os.environ.get("NO_COLOR")
     color = color and os.environ.get("TERM") != "dumb"
     columns = os.environ.get("COLUMNS", "")
-    if columns.isdigit() and int(columns) >= 40:
+    if columns.isascii() and columns.isdecimal() and len(columns) <= 3 and int(columns) >= 40:
         return Style(width=int(columns), color=color)
     width = shutil.get_terminal_size().columns if terminal else PIPE_WIDTH
     return Style(width=max(60, min(width, 120)), color=color)
 
 
 def _write_whole(path: Path, text: str) -> None:
-    """A temporary file in the same folder, then a rename; reports hold parts of prompts: 0600."""
+    """A temporary file in the same folder, then a rename; reports hold parts of prompts: 0600.
+
+    A pipe or a device is written as it is.
+    """
     try:
+        path = path.resolve()
+        if path.exists() and not path.is_file() and not path.is_dir():
+            path.write_bytes(text.encode("utf-8", "backslashreplace"))
+            return
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             with os.fdopen(handle, "wb") as stream:
@@ -97,4 +125,5 @@ def _write_whole(path: Path, text: str) -> None:
 def warn(text: str, *, quiet: bool) -> None:
     """One line on standard error."""
     if not quiet:
-        sys.stderr.write(f"ctxdoc: {text}\n")
+        with suppress(OSError, AttributeError):
+            sys.stderr.write(f"ctxdoc: {harmless(text)}\n")

@@ -10,10 +10,14 @@ from typing import IO, Any
 import msgspec
 from msgspec import Raw, Struct
 
+from ctxdoc.errors import InputError
 from ctxdoc.model import Body, Request, Response, Skipped, Trait, Usage
 
-MAX_DOCUMENT = 256 * 1024 * 1024
+PIECE = 1 << 20
+MAX_DOCUMENT = 96 << 20
 """A JSON document longer than this is skipped: the API refuses bodies over 32 MB."""
+MAX_LINE = 2048 << 20
+"""A line longer than this ends the reading: a device, or no log at all."""
 
 
 class Document(Struct, frozen=True):
@@ -62,14 +66,30 @@ def iter_documents(stream: IO[bytes], source: str) -> Iterator[Document | Skippe
 
 def _iter_lines(stream: IO[bytes], source: str) -> Iterator[tuple[int, bytes | Skipped]]:
     number = 0
-    while line := stream.readline(MAX_DOCUMENT):
+    while line := stream.readline(PIECE):
         number += 1
-        if len(line) < MAX_DOCUMENT or line.endswith(b"\n"):
-            yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
-            continue
-        while line and not line.endswith(b"\n"):
-            line = stream.readline(MAX_DOCUMENT)
-        yield number, Skipped(source, number, "line over 256 MB")
+        if len(line) == PIECE and not line.endswith(b"\n"):
+            line = _rest_of_line(stream, line)
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if len(line) > MAX_DOCUMENT:
+            yield number, Skipped(source, number, f"line over {MAX_DOCUMENT >> 20} MB")
+        else:
+            yield number, line
+
+
+def _rest_of_line(stream: IO[bytes], first: bytes) -> bytes:
+    """A long line, cut behind the limit; raises InputError for one that does not end."""
+    pieces, size = [first], len(first)
+    while piece := stream.readline(PIECE):
+        size += len(piece)
+        if size - len(piece) <= MAX_DOCUMENT:
+            pieces.append(piece)
+        if piece.endswith(b"\n"):
+            break
+        if size > MAX_LINE:
+            raise InputError(f"a line does not end within {MAX_LINE >> 20} MB", "is this a log?")
+    return b"".join(pieces)
 
 
 def _is_whole(line: bytes) -> bool:
@@ -86,7 +106,7 @@ def _whole_file(
 ) -> Iterator[Document | Skipped]:
     data = first + stream.read(MAX_DOCUMENT)
     if len(data) >= MAX_DOCUMENT:
-        yield Skipped(source, number, "document over 256 MB")
+        yield Skipped(source, number, f"document over {MAX_DOCUMENT >> 20} MB")
         return
     try:
         msgspec.json.decode(data, type=Raw)
@@ -108,8 +128,9 @@ def _is_object(line: bytes) -> bool:
 
 
 def _items(document: Document) -> Iterator[Document]:
-    for item in msgspec.json.decode(document.data, type=list[Raw]):
-        yield Document(document.source, document.line, item)
+    """The items of an array; their number stands for the line."""
+    for number, item in enumerate(msgspec.json.decode(document.data, type=list[Raw]), start=1):
+        yield Document(document.source, number, item)
 
 
 def reason_of(error: Exception) -> str:
@@ -118,11 +139,13 @@ def reason_of(error: Exception) -> str:
         return "nested too deeply"
     text = str(error)
     if text == "Input data was truncated":
-        return "not JSON: the text ends too early, or holds half of a surrogate pair"
+        return "not JSON: the text ends too early (or a \\u escape has no other half)"
     if "Invalid UTF-8" in text:
         return "not JSON: invalid UTF-8"
     if text.startswith("JSON is malformed"):
-        return f"not JSON: {text.removeprefix('JSON is malformed: ')}"
+        reason = text.removeprefix("JSON is malformed: ")
+        several = "; several documents? Put one on a line: jq -c ." if "trailing" in reason else ""
+        return f"not JSON: {reason}{several}"
     return text.replace("Object missing required field", "no field").replace("`", "'")
 
 
@@ -132,16 +155,28 @@ def read_body(raw: Raw) -> Body:
 
 
 def read_time(value: Any) -> datetime | None:
-    """An aware time from ISO 8601 text or from seconds since 1970; None for anything else."""
+    """A UTC time from ISO 8601 text or from seconds or milliseconds since 1970.
+
+    None for anything else, and for a time before 2000 or after 2099.
+    """
     try:
         if isinstance(value, str):
             at = datetime.fromisoformat(value)
-            return at if at.tzinfo else at.replace(tzinfo=UTC)
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
+            at = (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            at = datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
+        else:
+            return None
     except (ValueError, OverflowError, OSError):
-        pass
-    return None
+        return None
+    return at if 2000 <= at.year < 2100 else None
+
+
+def read_duration(milliseconds: Any) -> float | None:
+    """Seconds, from 0 to a day; None for anything else."""
+    if isinstance(milliseconds, bool) or not isinstance(milliseconds, (int, float)):
+        return None
+    return milliseconds / 1000 if 0 <= milliseconds <= 86_400_000 else None
 
 
 def anthropic_usage(usage: dict[str, Any] | None) -> Usage | None:

@@ -16,13 +16,24 @@ Privacy
 
 from __future__ import annotations
 
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from ctxdoc.formats.base import Document, Format, anthropic_response, read_body, read_time
+from ctxdoc.formats.base import (
+    Document,
+    Format,
+    anthropic_response,
+    read_body,
+    read_duration,
+    read_time,
+)
 from ctxdoc.model import KEPT_HEADERS, NULL, Request, Response, Skipped, Trait
+
+MAX_COST = 1_000_000
+"""USD; a request that is said to cost more is not believed."""
 
 
 class _Record(Struct):
@@ -51,16 +62,14 @@ def _matches(document: Document) -> bool:
 def _read(document: Document) -> Request | Skipped:
     record = msgspec.json.decode(document.data, type=_Record)
     response, note = _read_response(record)
-    duration = record.duration_ms
     headers = record.headers if isinstance(record.headers, dict) else {}
-    cost = bytes(record.cost_usd).decode("ascii", "replace").strip('"')
     return Request(
         source=document.source,
         line=document.line,
         body=read_body(record.request),
         raw=record.request,
         at=read_time(record.timestamp),
-        duration=duration / 1000 if isinstance(duration, (int, float)) else None,
+        duration=read_duration(record.duration_ms),
         session=record.session_id if isinstance(record.session_id, str) else "",
         headers={
             name.lower(): value
@@ -68,9 +77,18 @@ def _read(document: Document) -> Request | Skipped:
             if name.lower() in KEPT_HEADERS and isinstance(value, str)
         },
         response=response,
-        cost_reported=None if cost == "null" else cost,
+        cost_reported=_cost(record.cost_usd),
         notes=note,
     )
+
+
+def _cost(raw: Raw) -> Decimal | None:
+    """USD as it was spelled, in quotes or not; None for what is no amount."""
+    try:
+        cost = Decimal(bytes(raw).decode("ascii", "replace").strip('"'))
+        return cost if 0 <= cost < MAX_COST else None
+    except InvalidOperation:
+        return None
 
 
 def _read_response(record: _Record) -> tuple[Response | None, tuple[str, ...]]:

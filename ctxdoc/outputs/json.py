@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from ctxdoc import canonical
 from ctxdoc.outputs.base import Output, Style
 from ctxdoc.reports import Report
 
+STEERING = re.compile("[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+"""Characters that a terminal acts on and that JSON may hold as they are."""
+
 
 def _write(report: Report, style: Style) -> str:
     del style
-    return msgspec.json.format(canonical.encode(report.data), indent=2).decode() + "\n"
+    text = msgspec.json.format(canonical.encode(report.data), indent=2).decode()
+    return STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
 OUTPUT = Output(id="json", title="the versioned JSON document", write=_write)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ctxdoc.outputs.base import Output, Style
 from ctxdoc.reports import Fields, Headline, Notes, Part, Report, Snippet, Table
+from ctxdoc.visible import harmless
 
 
 def _write(report: Report, style: Style) -> str:
@@ -26,7 +27,12 @@ def _lines(part: Part) -> Iterator[str]:
                 yield f"{'- ' if row.label else ''}{label}{_escaped(row.text)}"
         case Snippet():
             fence = _fence(part.before + part.after)
-            yield from (f"{fence}diff", f"- {part.before}", f"+ {part.after}", fence)
+            yield from (
+                f"{fence}diff",
+                f"- {harmless(part.before)}",
+                f"+ {harmless(part.after)}",
+                fence,
+            )
         case Table():
             if part.title:
                 yield f"### {_escaped(part.title)}\n"
@@ -44,7 +50,7 @@ def _row(cells: tuple[str, ...]) -> str:
 
 
 def _escaped(text: str) -> str:
-    return re.sub(r"([\\`*_<>|\[\]])", r"\\\1", text).replace("\n", " ")
+    return re.sub(r"([\\`*_<>|\[\]])", r"\\\1", harmless(text)).replace("\n", " ")
 
 
 def _fence(text: str) -> str:

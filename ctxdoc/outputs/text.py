@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from io import StringIO
 
-from rich.console import Console
+from rich.console import Console, OverflowMethod
 from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from ctxdoc.outputs.base import Output, Style
 from ctxdoc.reports import Fields, Headline, Notes, Part, Report, Snippet, Table
+from ctxdoc.visible import harmless
 
 TONES = {"good": "bold green", "bad": "bold red", "warn": "bold yellow", "plain": "bold cyan"}
 LABEL_WIDTH = 8
@@ -37,9 +38,9 @@ def _write(report: Report, style: Style) -> str:
 def _print(console: Console, part: Part) -> None:
     match part:
         case Headline():
-            console.print(Text.assemble((part.word, TONES[part.tone]), "  ", part.text))
+            console.print(Text.assemble((part.word, TONES[part.tone]), "  ", harmless(part.text)))
             if part.under:
-                console.print(Text(part.under, style="dim"), overflow="fold")
+                console.print(_said(part.under, style="dim"), overflow="fold")
             console.print()
         case Fields():
             console.print(_fields(part))
@@ -50,10 +51,15 @@ def _print(console: Console, part: Part) -> None:
         case Table():
             _print_table(console, part)
         case Notes():
-            console.print(Text(part.title, style="bold"))
+            console.print(_said(part.title, style="bold"))
             for line in part.lines:
-                console.print(Padding(Text(line, overflow="fold"), (0, 0, 0, 2)))
+                console.print(Padding(_said(line, overflow="fold"), (0, 0, 0, 2)))
             console.print()
+
+
+def _said(text: str, style: str = "", overflow: OverflowMethod | None = None) -> Text:
+    """A text of a report, harmless for a terminal."""
+    return Text(harmless(text), style=style, overflow=overflow)
 
 
 def _fields(part: Fields) -> RichTable:
@@ -62,7 +68,7 @@ def _fields(part: Fields) -> RichTable:
     grid.add_column(overflow="fold")
     for row in part.rows:
         grid.add_row(
-            Text(row.label, style="dim"), Text(row.text, style="bold" if row.strong else "")
+            _said(row.label, style="dim"), _said(row.text, style="bold" if row.strong else "")
         )
     return grid
 
@@ -73,7 +79,7 @@ def _snippet(part: Snippet) -> RichTable:
     grid.add_column(no_wrap=True, overflow="crop")
     mark = part.mark
     for label, text, color in (("before", part.before, "red"), ("after", part.after, "green")):
-        line = Text(text)
+        line = _said(text)
         line.stylize(color, mark)
         grid.add_row(Text(label, style="dim"), line)
     if "(not there)" not in (part.before, part.after):
@@ -83,13 +89,13 @@ def _snippet(part: Snippet) -> RichTable:
 
 def _print_table(console: Console, part: Table) -> None:
     if part.title:
-        console.print(Text(part.title, style="bold"))
+        console.print(_said(part.title, style="bold"))
     table = RichTable(box=None, padding=(0, 2, 0, 0), header_style="dim", show_edge=False)
     for index, column in enumerate(part.columns):
         numeric = all(row[index][:1].isdigit() or row[index] in ("-", "none") for row in part.rows)
         table.add_column(column, justify="right" if numeric else "left", overflow="fold")
     for row in part.rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(_said(cell) for cell in row))
     console.print(Padding(table, (0, 0, 0, LABEL_WIDTH + 1)))
     console.print()
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ctxdoc.canonical import Json
 from ctxdoc.causes import Part as LossPart
-from ctxdoc.causes.content import duration_text
+from ctxdoc.causes.content import QUOTED, duration_text
 from ctxdoc.diagnose import Diagnosis, Finding, State
 from ctxdoc.model import Origin, Request, Section
 from ctxdoc.reports.base import (
@@ -60,7 +61,7 @@ def _parts(found: Diagnosis, excerpts: bool) -> Iterator[Part]:
         yield Fields((Row("Where", where, strong=True),))
         if excerpts:
             yield snippet_of(place)
-    yield Fields(tuple(_main_rows(found)))
+    yield Fields(tuple(_main_rows(found, excerpts)))
     yield Fields(tuple(_step_rows(found)))
     if found.comparison is not None:
         yield _comparison_table(found)
@@ -68,7 +69,7 @@ def _parts(found: Diagnosis, excerpts: bool) -> Iterator[Part]:
             yield Notes("What else changed", found.comparison.more)
     yield Fields(tuple(_token_rows(found)))
     if found.also:
-        yield Notes("Also true", tuple(_finding_line(f) for f in found.also))
+        yield Notes("Also true", tuple(_finding_line(f, excerpts) for f in found.also))
     if found.notes:
         yield Notes("Not checked, or assumed", found.notes)
     yield Notes("More", (f"ctxdoc explain {found.finding.cause.id}",))
@@ -87,6 +88,8 @@ def _verdict(found: Diagnosis) -> str:
             return "nothing can be cached: the prompt is shorter than the model's minimum"
         case State.COLD:
             return "nothing was there to be read: this is no dead cache"
+        case _ if case.part is LossPart.REFUSAL and case.refusal is None:
+            return "the request failed: nothing was read or written"
         case State.DEAD if case.part is LossPart.REFUSAL:
             return "the API refuses this request"
         case State.DEAD if cached:
@@ -110,10 +113,10 @@ def _name(request: Request) -> str:
     return f"{request.source}:{request.line}"
 
 
-def _main_rows(found: Diagnosis) -> Iterator[Row]:
+def _main_rows(found: Diagnosis, excerpts: bool) -> Iterator[Row]:
     cause, match = found.finding.cause, found.finding.match
     yield Row("Cause", f"{cause.id} ({match.confidence}): {cause.title}", strong=True)
-    yield Row("", match.explanation)
+    yield Row("", said(match.explanation, excerpts))
     yield Row("Money", _money(found))
     yield Row("Fix", cause.fix, strong=True)
 
@@ -197,8 +200,16 @@ def tokens_origin(found: Diagnosis) -> Origin:
     return found.case.after.sizes.origin
 
 
-def _finding_line(finding: Finding) -> str:
-    return f"{finding.cause.id} ({finding.match.confidence}): {finding.match.explanation}"
+def _finding_line(finding: Finding, excerpts: bool) -> str:
+    text = said(finding.match.explanation, excerpts)
+    return f"{finding.cause.id} ({finding.match.confidence}): {text}"
+
+
+def said(explanation: str, excerpts: bool) -> str:
+    """An explanation with its pieces of request text in quotes, or without them."""
+    if excerpts:
+        return explanation.replace(QUOTED[0], "'").replace(QUOTED[1], "'")
+    return re.sub(f"{QUOTED[0]}.*?{QUOTED[1]}", "(text left out)", explanation, flags=re.DOTALL)
 
 
 def diagnosis_json(found: Diagnosis, excerpts: bool = True) -> dict[str, Json]:
@@ -227,8 +238,8 @@ def diagnosis_json(found: Diagnosis, excerpts: bool = True) -> dict[str, Json]:
             },
         },
         "cache": str(found.state),
-        "cause": _finding_json(found.finding),
-        "also": [_finding_json(finding) for finding in found.also],
+        "cause": _finding_json(found.finding, excerpts),
+        "also": [_finding_json(finding, excerpts) for finding in found.also],
         "first_difference": {
             "section": str(place.section if place else Section.NONE),
             "json_path": place.pointer if place else None,
@@ -262,13 +273,13 @@ def _request_json(request: Request) -> dict[str, Json]:
     }
 
 
-def _finding_json(finding: Finding) -> dict[str, Json]:
+def _finding_json(finding: Finding, excerpts: bool) -> dict[str, Json]:
     cause = finding.cause
     return {
         "id": cause.id,
         "title": cause.title,
         "group": str(cause.group),
         "confidence": str(finding.match.confidence),
-        "explanation": finding.match.explanation,
+        "explanation": said(finding.match.explanation, excerpts),
         "fix": cause.fix,
     }

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import unicodedata
-
 from ctxdoc import canonical
 from ctxdoc.canonical import Json
 from ctxdoc.diff import Place, first_difference
 from ctxdoc.reports.base import Snippet
+from ctxdoc.visible import visible
 
 BEFORE = 28
 """Characters shown before the first difference."""
 AFTER = 44
-SHOWN = {"\n": "⏎", "\t": "⇥", "\r": "␍"}
-NAMED = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp", "Mn", "Cs", "Co"})
-"""Unicode categories that cannot be seen or that hide in the character before."""
 
 
 def snippet_of(place: Place) -> Snippet:
@@ -41,19 +37,6 @@ def excerpt(value: Json, byte: int | None) -> str | None:
     text = _text(value)
     at = len(text.encode()[: byte or 0].decode("utf-8", "ignore"))
     return text[max(0, at - BEFORE) : at + AFTER]
-
-
-def visible(text: str) -> str:
-    """Text in which every character can be seen; others by their code point."""
-    return "".join(_shown(character) for character in text)
-
-
-def _shown(character: str) -> str:
-    if character in SHOWN:
-        return SHOWN[character]
-    if character != " " and unicodedata.category(character) in NAMED:
-        return f"<U+{ord(character):04X}>"
-    return character
 
 
 def _tail(text: str, at: int) -> str:

@@ -1,0 +1,37 @@
+"""The request failed, and not for its breakpoints.
+
+What it is
+    The API refused the request (400, 413), was overloaded (529) or limited the rate (429).
+Why it breaks the prefix
+    It does not. A failed request reads and writes nothing.
+Example
+    A prompt longer than the model's window; too many requests a minute.
+What to do
+    See the API's message, and compare requests that were answered.
+"""
+
+from __future__ import annotations
+
+from ctxdoc.causes.base import Case, Cause, Confidence, Group, Match, Part
+from ctxdoc.causes.content import quote
+
+
+def match(case: Case) -> Match | None:
+    error = case.after.request.refused
+    if not error or case.refusal is not None:
+        return None
+    return Match(
+        explanation=f"The API answered {quote(error)}; a failed request reads and writes nothing.",
+        confidence=Confidence.CERTAIN,
+    )
+
+
+CAUSE = Cause(
+    id="request_failed",
+    title="the request failed for another reason",
+    group=Group.HEALTHY,
+    parts=frozenset({Part.REFUSAL}),
+    fix="See the API's message, and compare requests that were answered.",
+    avoidable=False,
+    match=match,
+)

@@ -1,0 +1,44 @@
+"""The command class: Typer's own, without the import that checks values which need no check."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import typer
+from typer.core import TyperCommand
+
+if TYPE_CHECKING:
+    from typer._click import Parameter
+
+P = TypeVar("P")
+
+
+class AsTyped:
+    """Takes texts and flags as they were typed."""
+
+    def coerce(self, value: object, param: object, ctx: object) -> object:
+        """The value itself; a list where the parameter takes several."""
+        del ctx
+        if getattr(param, "multiple", False) or getattr(param, "nargs", 1) == -1:
+            return list(value) if isinstance(value, (list, tuple)) else []
+        return value
+
+
+def without_checks(parameters: list[P]) -> list[P]:
+    """The parameters, of which texts and flags are taken as they were typed.
+
+    Typer would check each through pydantic, whose import takes as long as a whole diagnosis.
+    """
+    for parameter in parameters:
+        descriptor = getattr(parameter, "type_descriptor", None)
+        if getattr(descriptor, "annotation", None) in (str, bool, list[str]):
+            parameter._runtime_param = AsTyped()  # type: ignore[attr-defined]
+    return parameters
+
+
+class Command(TyperCommand):
+    """A command of ctxdoc."""
+
+    def get_params(self, ctx: typer.Context) -> list[Parameter]:  # type: ignore[override]
+        """Every parameter, the help option too."""
+        return without_checks(super().get_params(ctx))
