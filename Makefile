@@ -15,6 +15,7 @@ $(DONE): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable .
+	$(BIN)/python -m compileall -q ctxdoc
 	@touch $(DONE)
 
 demo: $(DONE) ## Set everything up, then diagnose a dead cache and a whole log

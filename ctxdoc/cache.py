@@ -149,6 +149,13 @@ def _candidates(prefix: Prefix, relax: Relax) -> list[int]:
 
 def positions(prefix: Prefix) -> list[int]:
     """The lookback position of each segment; a setting has that of the block before it."""
+    known: list[int] | None = prefix.__dict__.get("positions")
+    if known is None:
+        known = prefix.__dict__["positions"] = _positions(prefix)
+    return known
+
+
+def _positions(prefix: Prefix) -> list[int]:
     out: list[int] = []
     position, last = 0, ""
     for segment in prefix.segments:

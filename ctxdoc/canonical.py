@@ -7,6 +7,7 @@ prompt). What the API names has an order of its own here; free JSON, which is a 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TypeAlias
 
 import msgspec
@@ -87,7 +88,7 @@ def canonical(value: Json) -> Json:
 def _canonical_object(value: dict[str, Json]) -> Json:
     out: dict[str, Json] = {}
     tool = "input_schema" in value
-    for name in sorted(value, key=lambda name: (_rank(name, tool), name)):
+    for name in _ordered(tuple(value), tool):
         member = value[name]
         if name == "cache_control" or (name in DEFAULTS and member in (DEFAULTS[name], None)):
             continue
@@ -99,10 +100,13 @@ def _canonical_object(value: dict[str, Json]) -> Json:
     return out
 
 
-def _rank(name: str, tool: bool) -> int:
-    if not tool and name == "type":
-        return -1
-    return _RANK.get(name, len(ORDER))
+@lru_cache(maxsize=4096)
+def _ordered(names: tuple[str, ...], tool: bool) -> tuple[str, ...]:
+    def rank(name: str) -> tuple[int, str]:
+        first = not tool and name == "type"
+        return (-1 if first else _RANK.get(name, len(ORDER)), name)
+
+    return tuple(sorted(names, key=rank))
 
 
 def _lowered(content: Json) -> Json:

@@ -42,7 +42,7 @@ from ctxdoc.diff import (
     structural_changes,
 )
 from ctxdoc.errors import NoRequestError
-from ctxdoc.model import NULL, Log, Origin, Request, Section, Usage
+from ctxdoc.model import NULL, Log, Origin, Request, Section, Skipped, Usage
 from ctxdoc.pricing import price, tariff_of
 from ctxdoc.render import Prefix, Segment, render
 from ctxdoc.tokens import Ledger, Sizes
@@ -124,6 +124,8 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     cost_origin: Origin
     notes: tuple[str, ...]
     """What could not be checked, and why."""
+    chosen: str = ""
+    """Which of a log's requests this is, and how to see the others."""
 
     @property
     def survives(self) -> int | None:
@@ -264,14 +266,29 @@ def diagnose_log(
         cases = list(iter_cases(log.requests[:after], {after - 1: before - 1}))
         return _diagnosis(cases[-1], always_diff=always_diff)
     worst: Diagnosis | None = None
-    for case in iter_cases(log.requests):
+    unusable: list[Skipped] = []
+    faults: list[int] = []
+    for number, case in enumerate(iter_cases(log.requests, unusable=unusable), start=1):
         found = _diagnosis(case, always_diff=always_diff, quick=True)
+        if found.finding.cause.group != "healthy":
+            faults.append(number)
         if worst is None or _rank_of_miss(found) >= _rank_of_miss(worst):
             worst = found
     if worst is None:
-        render(log.requests[0])
-        raise NoRequestError("no request of the log can be rendered")
-    return _diagnosis(worst.case, always_diff=always_diff)
+        raise NoRequestError(f"no usable request: {unusable[0].reason}")
+    found = _diagnosis(worst.case, always_diff=always_diff)
+    found = replace(found, chosen=_choice(faults, len(log.requests)))
+    if not unusable:
+        return found
+    note = f"{len(unusable)} requests cannot be rendered, the first: {unusable[0].reason}"
+    return replace(found, notes=(*found.notes, note))
+
+
+def _choice(faults: list[int], count: int) -> str:
+    if not faults:
+        return f"the last of {count} requests; none of them shows a fault"
+    named = ", ".join(str(number) for number in faults[:8]) + (", …" if len(faults) > 8 else "")
+    return f"the costliest of {len(faults)} requests with a fault, of {count} (numbers {named})"
 
 
 def _rank_of_miss(found: Diagnosis) -> tuple[bool, Decimal, int]:
@@ -282,18 +299,23 @@ def _rank_of_miss(found: Diagnosis) -> tuple[bool, Decimal, int]:
     )
 
 
-def iter_misses(requests: Sequence[Request]) -> Iterator[tuple[int, Diagnosis]]:
-    """Every request, by its index, whose diagnosis is a fault: no healthy cause."""
-    for index, case in enumerate(iter_cases(requests)):
+def iter_misses(requests: Sequence[Request]) -> Iterator[Diagnosis]:
+    """The diagnosis of every request in which something is wrong."""
+    for case in iter_cases(requests):
         found = _diagnosis(case, quick=True)
         if found.finding.cause.group != "healthy":
-            yield index, found
+            yield found
 
 
-def iter_cases(requests: Sequence[Request], chosen: dict[int, int] | None = None) -> Iterator[Case]:
+def iter_cases(
+    requests: Sequence[Request],
+    chosen: dict[int, int] | None = None,
+    unusable: list[Skipped] | None = None,
+) -> Iterator[Case]:
     """Each request of a log compared with the right earlier one; `chosen` picks it by index.
 
-    A request that cannot be rendered is passed over. Raises NoRequestError when `chosen` names it.
+    A request that cannot be rendered is passed over and added to `unusable`. Raises NoRequestError
+    when `chosen` names it.
     """
     replayer = Replayer()
     index = _Earlier()
@@ -301,9 +323,11 @@ def iter_cases(requests: Sequence[Request], chosen: dict[int, int] | None = None
     for number, request in enumerate(requests):
         try:
             draft = render(request)
-        except NoRequestError:
+        except NoRequestError as error:
             if chosen and number in {*chosen, *chosen.values()}:
                 raise
+            if unusable is not None:
+                unusable.append(Skipped(request.source, request.line, error.message))
             continue
         earlier = (chosen or {}).get(number, index.find(draft))
         before = exchanges[earlier] if earlier is not None else None
@@ -387,7 +411,14 @@ def _case(
         cost_right=(_cost_of(before, before.usage), _cost_of(after, usage)),
         whole_log=whole_log,
     )
-    return case if first else _attributed(case)
+    return replace(case, part=_first_part(case)) if first else _attributed(case)
+
+
+def _first_part(case: Case) -> Part:
+    """What can be said of a request that has none before it."""
+    if case.refusal is not None or case.after.request.refused:
+        return Part.REFUSAL
+    return Part.COLD if case.counters.cache_write or case.counters.cache_read else Part.NEVER_CACHED
 
 
 def _all_changes(

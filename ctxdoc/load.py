@@ -8,10 +8,12 @@ import os
 import sys
 import zlib
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, cast
 
 import msgspec
+from msgspec import Raw
 
 from ctxdoc.errors import InputError, NoRequestError
 from ctxdoc.formats import FORMATS, Format
@@ -69,6 +71,8 @@ def _nothing(paths: list[str], skipped: list[Skipped]) -> str:
 
 
 def _iter_file(path: str) -> Iterator[tuple[Request | Skipped, Format | None]]:
+    if not path:
+        raise InputError("the name of a file is empty", "is a shell variable unset?")
     try:
         with _open(path) as stream:
             for document in iter_documents(stream, shown(path)):
@@ -92,22 +96,26 @@ def _hint(path: str, error: Exception) -> str:
     return "" if os.path.exists(path) else "check the path; '-' reads standard input"  # noqa: PTH110
 
 
-def _open(path: str) -> IO[bytes]:
-    """The bytes of a file, unpacked where it is gzip."""
-    if path == "-":
-        if sys.stdin is None:
+@contextmanager
+def _open(path: str) -> Iterator[IO[bytes]]:
+    """The bytes of a file, unpacked where it is gzip; standard input stays open."""
+    with ExitStack() as stack:
+        if path != "-":
+            stream = stack.enter_context(Path(path).open("rb"))
+        elif sys.stdin is None:
             raise InputError("standard input is closed", "name a file")
-        stream = sys.stdin.buffer
-    else:
-        stream = Path(path).open("rb")  # noqa: SIM115
-    head = stream.peek(4)[:4] if isinstance(stream, io.BufferedReader) else b""
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{shown(path)} is UTF-16", "save it as UTF-8: iconv -f utf-16 -t utf-8")
-    if head == b"\x28\xb5\x2f\xfd":
-        raise InputError(f"{shown(path)} is zstd", "unpack it first: zstd -dc FILE | ctxdoc ... -")
-    if head.startswith(b"\x1f\x8b"):
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=stream))
-    return stream
+        else:
+            stream = sys.stdin.buffer  # type: ignore[assignment]
+        head = stream.peek(4)[:4] if isinstance(stream, io.BufferedReader) else b""
+        if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+            hint = "save it as UTF-8: iconv -f utf-16 -t utf-8"
+            raise InputError(f"{shown(path)} is UTF-16", hint)
+        if head == b"\x28\xb5\x2f\xfd":
+            raise InputError(f"{shown(path)} is zstd", "unpack it: zstd -dc FILE | ctxdoc ... -")
+        if head.startswith(b"\x1f\x8b"):
+            yield cast("IO[bytes]", stack.enter_context(gzip.GzipFile(fileobj=stream)))
+        else:
+            yield stream
 
 
 def shown(path: str) -> str:
@@ -118,6 +126,8 @@ def shown(path: str) -> str:
 def _read_document(document: Document) -> tuple[Request | Skipped, Format | None]:
     form = next((form for form in FORMATS if form.matches(document)), None)
     try:
+        if not _is_utf8(document.data):
+            return Skipped(document.source, document.line, "not JSON: invalid UTF-8"), form
         if form is None:
             msgspec.json.decode(document.data)
             reason = "neither a Messages API body nor a record of one: no 'messages', no 'request'"
@@ -125,3 +135,15 @@ def _read_document(document: Document) -> tuple[Request | Skipped, Format | None
         return form.read(document), form
     except (msgspec.DecodeError, RecursionError) as error:
         return Skipped(document.source, document.line, reason_of(error)), form
+
+
+def _is_utf8(data: bytes | Raw) -> bool:
+    """Checked here: the parts of a body are decoded later, one by one."""
+    text = bytes(data)
+    if text.isascii():
+        return True
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

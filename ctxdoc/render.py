@@ -230,7 +230,7 @@ class _Parts:
             pointer = f"$.messages[{index}].content"
             blocks = canonical.lifted(content) or [{"type": "empty"}]
             for place, block in enumerate(blocks):
-                kind = block.get("type") if isinstance(block, dict) else ""
+                kind = str(block.get("type")) if isinstance(block, dict) else ""
                 yield _block(
                     block,
                     section=Section.MESSAGES,

@@ -380,6 +380,12 @@ def eighteen_documents(_: Record, b: Record) -> None:
     keep_documents(b, 18)
 
 
+@near_miss("request_failed", "markers-lost-on-the-way", "no_breakpoint")
+def an_answer_in_place_of_an_error(_: Record, b: Record) -> None:
+    """Status 200 with counters is no failure, whatever they say."""
+    b["status"] = 200
+
+
 @near_miss("below_minimum", "short-system-block", "none")
 def twice_the_text_on_a_model_with_a_minimum_of_512(a: Record, b: Record) -> None:
     """470 tokens are too few even for that model; 3,000 characters make more than 512."""
@@ -477,7 +483,12 @@ def changed_tool_not_deferred(a: Record, b: Record) -> None:
     simulate(a, b)
 
 
+def overloaded(_: Record, b: Record) -> None:
+    b["status"], b["response"] = 529, None
+
+
 BUILT: dict[str, tuple[str, Change]] = {
+    "request_failed": ("markers-lost-on-the-way", overloaded),
     "output_format_changed": ("effort-lowered-mid-session", ask_for_json),
     "unexplained": ("marker-moved-forward", reword_system),
 }

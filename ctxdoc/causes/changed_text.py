@@ -163,9 +163,9 @@ ENVIRONMENT_WORDS = (
 )
 MEMORY_WORDS = (
     r"(?:memor(?:y|ies)|recall\w*|remember\w*|notes?|skills?|(?:project|user|custom|repo\w*|team) "
-    r"(?:instructions?|rules|context|guidelines)|instructions? from|preferences?|facts?|knowledge|profile|persona|retrieved|"
-    r"relevant|documents?|snippets?|search results|known about|what (?:you|we|i) know|learned|context from|"
-    r"few shot|examples?)"
+    r"(?:instructions?|rules|context|guidelines)|instructions? from|preferences?|facts?|"
+    r"knowledge|profile|persona|retrieved|relevant|documents?|snippets?|search results|known about|"
+    r"what (?:you|we|i) know|learned|context from|few shot|examples?)"
 )
 INSTRUCTION_FILE = r"(?:claude|agents?|gemini|memory|copilot-instructions|skill)\.md|\.cursorrules"
 

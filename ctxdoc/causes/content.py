@@ -43,6 +43,7 @@ INJECTED = re.compile(r"\s*(?:<[\w:-]+[^>]*>.*</[\w:-]+>|\[[^\]]+\].*|#+ .*)\s*"
 """Text that a client wraps into a message: a tag, a bracket, a heading."""
 SIMILAR_SYSTEM = 0.3
 """Share of equal text from which on two system prompts are one."""
+SIMILAR_ANSWER = 0.5
 REPEATED_TOKENS = 256
 REPEATED_SHARE = 0.1
 """History that is paid in full again is worth a word from either of these on."""
@@ -258,7 +259,15 @@ def asks_anew(case: Case, change: Change | None = None) -> bool:
     last = message_count(case.after) - 1
     if segment.rank[1] > last:
         return True
+    if segment.rank[1] == last - 1 and segment.role == "assistant":
+        return _answers_differ(change)
     return segment.rank[1] == last and segment.role == "user" and not looks_like_summary(case)
+
+
+def _answers_differ(change: Change) -> bool:
+    """Whether a reply is another one, and not the same one that was changed."""
+    texts = [_text(s) if s else "" for s in (change.before, change.after)]
+    return bool(all(texts)) and similarity(*texts) < SIMILAR_ANSWER
 
 
 def dropped_messages(case: Case) -> int:

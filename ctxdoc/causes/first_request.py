@@ -16,6 +16,9 @@ from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 
 
 def match(case: Case) -> Match | None:
+    if case.before.request is case.after.request:
+        text = "It is the first request of the log: there was nothing to read yet."
+        return Match(explanation=text, confidence=case.proof)
     why = (
         "The earlier request left no entry that this one could share"
         if case.related

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -17,7 +17,7 @@ from ctxdoc.errors import CtxdocError
 from ctxdoc.visible import harmless
 
 if TYPE_CHECKING:
-    from typer._click import Parameter
+    from typer._click import Context, Parameter
 
 COMMANDS = {
     "diagnose": "Say why the cache was not read, to the byte, with the price and the fix.",
@@ -29,28 +29,29 @@ FAULT = 70
 INTERRUPTED = 130
 
 
+class Deferred(TyperCommand):
+    """A name and a line of help; the command itself is loaded when it is called or completed."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Context | None = None, **extra: Any
+    ) -> Context:
+        """The context of the command that the name stands for."""
+        module = import_module(f"ctxdoc.cli.{self.name}")
+        command = typer.main.get_command(module.app)
+        command.name = self.name
+        return command.make_context(info_name, args, parent, **extra)
+
+
 class Commands(TyperGroup):
-    """Lists the commands without loading them and loads the one that is called."""
+    """The commands of ctxdoc, none of them loaded."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = {name: Deferred(name, help=text) for name, text in COMMANDS.items()}
 
     def get_params(self, ctx: typer.Context) -> list[Parameter]:  # type: ignore[override]
         """Every parameter, the help option too."""
         return without_checks(super().get_params(ctx))
-
-    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
-        """The names, in the order of use."""
-        del ctx
-        return list(COMMANDS)
-
-    def get_command(self, ctx: typer.Context, cmd_name: str) -> TyperCommand | None:  # type: ignore[override]
-        """The command itself where it is called or completed, a line for it in the help."""
-        if cmd_name not in COMMANDS:
-            return None
-        if cmd_name not in sys.argv and cmd_name not in ctx.args + ctx._protected_args:
-            return TyperCommand(cmd_name, callback=None, help=COMMANDS[cmd_name])
-        module = import_module(f"ctxdoc.cli.{cmd_name}")
-        command: TyperCommand = typer.main.get_command(module.app)  # type: ignore[assignment]
-        command.name = cmd_name
-        return command
 
 
 app = typer.Typer(

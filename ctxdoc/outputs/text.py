@@ -25,6 +25,7 @@ def _write(report: Report, style: Style) -> str:
         force_terminal=style.color,
         color_system="standard" if style.color else None,
         no_color=not style.color,
+        _environ={},
         highlight=False,
         emoji=False,
         markup=False,

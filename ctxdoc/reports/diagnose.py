@@ -106,7 +106,8 @@ def _pair(found: Diagnosis) -> str:
     gap = f" · {duration_text(found.case.gap)} apart" if found.case.gap is not None else ""
     if found.case.before is found.case.after or before is after:
         return f"{_name(after)} · {model}"
-    return f"{_name(before)} → {_name(after)} · {model}{gap}"
+    chosen = f"\n{found.chosen}; --pair N,M shows another" if found.chosen else ""
+    return f"{_name(before)} → {_name(after)} · {model}{gap}{chosen}"
 
 
 def _name(request: Request) -> str:
@@ -260,6 +261,7 @@ def diagnosis_json(found: Diagnosis, excerpts: bool = True) -> dict[str, Json]:
             "lost": money_json(found.cost.lost),
         },
         "not_checked": list(found.notes),
+        "chosen": found.chosen or None,
     }
 
 

@@ -1,0 +1,63 @@
+"""Keeps the README's examples what the program prints: `--check` compares, `--write` renews.
+
+An example is a fenced block whose first line is `$ ctxdoc …`; the lines below it are the output.
+Lines that are `...` stand for what is left out at the end.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+EXAMPLE = re.compile(
+    r"(?P<open>```(?:console)?\n)\$ (?P<command>ctxdoc [^\n]*)\n(?P<output>.*?)(?P<close>```)",
+    re.DOTALL,
+)
+
+
+def output_of(command: str) -> str:
+    """What the program prints, standard error included."""
+    words = shlex.split(command)[1:]
+    ended = subprocess.run(
+        [sys.executable, "-m", "ctxdoc", *words],
+        capture_output=True,
+        cwd=ROOT,
+        timeout=60,
+        check=False,
+        env={"PATH": "/usr/bin:/bin", "COLUMNS": "100"},
+    )
+    return (ended.stdout + ended.stderr).decode()
+
+
+def renewed(text: str) -> str:
+    """The README with every output made anew; one that was cut stays as long as it was."""
+
+    def example(match: re.Match[str]) -> str:
+        shown, old = output_of(match["command"]).rstrip("\n"), match["output"].rstrip("\n")
+        if old.endswith("\n..."):
+            shown = "\n".join(shown.splitlines()[: len(old.splitlines()) - 1]) + "\n..."
+        return f"{match['open']}$ {match['command']}\n{shown}\n{match['close']}"
+
+    return EXAMPLE.sub(example, text)
+
+
+def main() -> int:
+    """0 when the README is in step."""
+    text = README.read_text(encoding="utf-8")
+    new = renewed(text)
+    if "--write" in sys.argv:
+        README.write_text(new, encoding="utf-8")
+        return 0
+    if new == text:
+        return 0
+    sys.stderr.write("README.md: an example is not what the program prints; run: make format\n")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
