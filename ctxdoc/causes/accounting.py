@@ -7,7 +7,8 @@ from decimal import Decimal
 
 from msgspec.structs import replace
 
-from ctxdoc.causes.base import Case, Confidence, Exchange, Match
+from ctxdoc.causes.base import Case, Confidence, Match
+from ctxdoc.exchange import Exchange
 from ctxdoc.model import Usage
 from ctxdoc.pricing import price, tariff_of
 

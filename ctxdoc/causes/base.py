@@ -11,9 +11,8 @@ from msgspec import Struct
 
 from ctxdoc.cache import Outcome, Refusal
 from ctxdoc.diff import Change
-from ctxdoc.model import Origin, Request, Section, Usage
-from ctxdoc.render import Prefix
-from ctxdoc.tokens import Sizes
+from ctxdoc.exchange import Exchange
+from ctxdoc.model import Origin, Section, Usage
 
 
 class Group(StrEnum):
@@ -60,19 +59,6 @@ class Part(StrEnum):
     """The cache works, and something is still paid in full each time."""
     ACCOUNTING = "accounting"
     NOTHING = "nothing"
-
-
-class Exchange(Struct, frozen=True, kw_only=True):
-    """A request as rendered and measured."""
-
-    request: Request
-    prefix: Prefix
-    sizes: Sizes
-    usage: Usage | None
-    """Reported counters, corrected where they counted the cached part twice."""
-    double_counted: bool = False
-    markers_assumed: bool = False
-    """The API cached although the recorded body has no breakpoint."""
 
 
 class Case(Struct, frozen=True, kw_only=True, dict=True):

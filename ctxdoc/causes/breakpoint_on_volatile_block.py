@@ -14,7 +14,7 @@ What to do
 from __future__ import annotations
 
 from ctxdoc.causes.base import Case, Cause, Group, Match, Part
-from ctxdoc.causes.content import asks_anew
+from ctxdoc.causes.history import asks_anew
 
 
 def match(case: Case) -> Match | None:

@@ -14,7 +14,7 @@ What to do
 from __future__ import annotations
 
 from ctxdoc.causes.base import Case, Cause, Confidence, Group, Match, Part, capped
-from ctxdoc.causes.content import looks_like_summary, message_count, replaced_by_few
+from ctxdoc.causes.history import looks_like_summary, message_count, replaced_by_few
 
 
 def match(case: Case) -> Match | None:

@@ -14,7 +14,7 @@ What to do
 from __future__ import annotations
 
 from ctxdoc.causes.base import Case, Cause, Group, Match, Part
-from ctxdoc.causes.content import dropped_messages
+from ctxdoc.causes.history import dropped_messages
 
 
 def match(case: Case) -> Match | None:

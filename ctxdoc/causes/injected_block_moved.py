@@ -15,7 +15,8 @@ What to do
 from __future__ import annotations
 
 from ctxdoc.causes.base import Case, Cause, Group, Match, Part
-from ctxdoc.causes.content import injected_difference, quote
+from ctxdoc.causes.content import quote
+from ctxdoc.causes.history import injected_difference
 
 
 def match(case: Case) -> Match | None:

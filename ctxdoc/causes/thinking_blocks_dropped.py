@@ -15,7 +15,7 @@ What to do
 from __future__ import annotations
 
 from ctxdoc.causes.base import Case, Cause, Group, Match, Part
-from ctxdoc.causes.content import thinking_dropped
+from ctxdoc.causes.history import thinking_dropped
 
 
 def match(case: Case) -> Match | None:

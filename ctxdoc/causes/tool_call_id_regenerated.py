@@ -13,7 +13,8 @@ What to do
 from __future__ import annotations
 
 from ctxdoc.causes.base import Case, Cause, Group, Match, Part
-from ctxdoc.causes.content import ids_regenerated, quote
+from ctxdoc.causes.content import quote
+from ctxdoc.causes.history import ids_regenerated
 
 
 def match(case: Case) -> Match | None:

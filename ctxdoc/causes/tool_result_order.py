@@ -13,7 +13,7 @@ What to do
 from __future__ import annotations
 
 from ctxdoc.causes.base import Case, Cause, Group, Match, Part
-from ctxdoc.causes.content import message_blocks
+from ctxdoc.causes.history import message_blocks
 
 
 def match(case: Case) -> Match | None:

@@ -1,0 +1,275 @@
+"""What had been cached, what was lost, and which rule each lost token is due to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+
+from msgspec.structs import replace
+
+from ctxdoc.cache import Outcome, Refusal, Relax, find_refusal
+from ctxdoc.causes.base import Case, Part
+from ctxdoc.causes.changed_text import similarity
+from ctxdoc.causes.content import similar_systems, tool_names
+from ctxdoc.causes.history import INJECTED, asks_anew, looks_like_summary, text_of
+from ctxdoc.diff import Change, common_segments, find_divergence, iter_changes
+from ctxdoc.errors import NoRequestError
+from ctxdoc.exchange import Earlier, Exchange, Replayer
+from ctxdoc.model import Origin, Request, Section, Skipped, Usage
+from ctxdoc.pricing import price, tariff_of
+from ctxdoc.render import Prefix, Segment, render
+
+TOLERANCE_TOKENS = 20
+"""A difference of so few tokens is no loss."""
+TOLERANCE_SHARE = 0.03
+"""Relative error of a computed size."""
+SHORT_TEXT = 16
+LONG_TEXT = 64
+"""Characters or bytes from which on equal text is no chance."""
+SIMILAR = 0.5
+"""Share of equal text from which on two texts are one text that was changed."""
+
+
+def case_of_pair(before: Request, after: Request) -> Case:
+    """Two requests of which nothing earlier is known."""
+    replayer = Replayer()
+    one = replayer.measure(before)
+    replayer.send(one)
+    two = replayer.measure(after, one)
+    return _case(one, two, replayer.send(two))
+
+
+def iter_cases(
+    requests: Sequence[Request],
+    chosen: dict[int, int] | None = None,
+    unusable: list[Skipped] | None = None,
+) -> Iterator[Case]:
+    """Each request of a log compared with the right earlier one; `chosen` picks it by index.
+
+    A request that cannot be rendered is passed over and added to `unusable`. Raises NoRequestError
+    when `chosen` names it.
+    """
+    replayer = Replayer()
+    index = Earlier()
+    exchanges: dict[int, Exchange] = {}
+    for number, request in enumerate(requests):
+        try:
+            draft = render(request)
+        except NoRequestError as error:
+            if chosen and number in {*chosen, *chosen.values()}:
+                raise
+            if unusable is not None:
+                unusable.append(Skipped(request.source, request.line, error.message))
+            continue
+        earlier = (chosen or {}).get(number, index.find(draft))
+        before = exchanges[earlier] if earlier is not None else None
+        exchange = replayer.measure(request, before)
+        outcome = replayer.send(exchange)
+        if before is None:
+            before = replace(exchange, usage=None)
+            yield _case(before, exchange, outcome, first=True)
+        else:
+            yield _case(before, exchange, outcome, whole_log=True)
+        exchanges[number] = exchange
+        if not request.refused:
+            index.add(draft, number)
+
+
+def _case(
+    before: Exchange,
+    after: Exchange,
+    outcome: Outcome,
+    *,
+    first: bool = False,
+    whole_log: bool = False,
+) -> Case:
+    usage = after.usage
+    if usage is not None and usage.input == 0 and after.request.refused:
+        usage = None
+    same = not first and bool(after.request.id) and after.request.id == before.request.id
+    divergence = None if first else find_divergence(before.prefix, after.prefix)
+    case = Case(
+        before=before,
+        after=after,
+        outcome=outcome,
+        counters=usage or outcome.usage,
+        origin=Origin.REPORTED if usage else Origin.SIMULATED,
+        divergence=divergence,
+        changes=() if first else _all_changes(divergence, before, after),
+        identical=0 if first else _identical(before, after),
+        cached=0,
+        lost=0,
+        parts=dict.fromkeys(Part, 0),
+        part=Part.COLD,
+        gap=None if first else _gap(before.request, after.request),
+        refusal=_refusal(after),
+        same_response=same,
+        related=False,
+        cost_right=(_cost_of(before, before.usage), _cost_of(after, usage)),
+        whole_log=whole_log,
+    )
+    return replace(case, part=_first_part(case)) if first else _attributed(case)
+
+
+def _first_part(case: Case) -> Part:
+    """What can be said of a request that has none before it."""
+    if case.refusal is not None or case.after.request.refused:
+        return Part.REFUSAL
+    return Part.COLD if case.counters.cache_write or case.counters.cache_read else Part.NEVER_CACHED
+
+
+def _all_changes(
+    divergence: Change | None, before: Exchange, after: Exchange
+) -> tuple[Change, ...]:
+    return tuple(iter_changes(before.prefix, after.prefix)) if divergence else ()
+
+
+def _identical(before: Exchange, after: Exchange) -> int:
+    count = common_segments(before.prefix, after.prefix)
+    blocks = [i for i in range(count) if after.prefix.segments[i].is_block]
+    return after.sizes.at(blocks[-1]) if blocks else 0
+
+
+def _gap(before: Request, after: Request) -> float | None:
+    if before.at is None or after.at is None:
+        return None
+    return (after.at - before.at).total_seconds()
+
+
+def _refusal(after: Exchange) -> Refusal | None:
+    if after.usage is not None and not after.request.refused:
+        return None
+    return find_refusal(after.prefix)
+
+
+def _cost_of(exchange: Exchange, usage: Usage | None) -> Decimal | None:
+    return price(usage, tariff_of(exchange.request)) if usage else None
+
+
+def _attributed(case: Case) -> Case:
+    """Adds what had been cached, what was lost, and which rule each lost token is due to."""
+    if case.same_response:
+        return replace(case, part=Part.RECORD)
+    if case.refusal is not None or case.after.request.refused:
+        return replace(case, part=Part.REFUSAL)
+    related, cached = _sharable(case)
+    could = case.outcome.could_read
+    read = case.counters.cache_read
+    # Entries of other requests that go on differently are no part of this comparison.
+    reached = [max(read, min(_as_read(tokens, read), case.identical)) for tokens in could]
+    parts = dict.fromkeys(Part, 0)
+    parts[Part.PROVIDER] = reached[Relax.NOTHING] - read
+    parts[Part.VISIBILITY] = reached[Relax.VISIBILITY] - reached[Relax.NOTHING]
+    parts[Part.EXPIRY] = reached[Relax.EXPIRY] - reached[Relax.VISIBILITY]
+    parts[Part.PLACE] = reached[Relax.PLACE] - reached[Relax.EXPIRY]
+    parts[Part.REACH] = reached[Relax.REACH] - reached[Relax.PLACE]
+    parts[Part.DIVERGENCE] = max(0, cached - reached[Relax.REACH])
+    parts = {part: tokens if tokens > TOLERANCE_TOKENS else 0 for part, tokens in parts.items()}
+    if related:
+        cached = max(cached, reached[Relax.REACH])
+    lost = max(0, cached - read)
+    part = max(parts, key=lambda name: parts[name])
+    if not cached and not read:
+        part = Part.NEVER_CACHED if _never_caches(case) else Part.COLD
+    elif not parts[part] or lost <= TOLERANCE_TOKENS:
+        part = Part.NOTHING
+    return replace(case, cached=cached, lost=lost, parts=parts, part=part, related=related)
+
+
+def _as_read(tokens: int, read: int) -> int:
+    """A computed size that is the reported one but for the rounding inside its interval."""
+    return read if abs(tokens - read) <= max(TOLERANCE_TOKENS, TOLERANCE_SHARE * read) else tokens
+
+
+def _never_caches(case: Case) -> bool:
+    """Whether the later request leaves nothing in the cache either."""
+    return not case.counters.cache_write
+
+
+def _sharable(case: Case) -> tuple[bool, int]:
+    """Whether the later request should share the earlier one's prefix, and how much of it was
+    cached."""
+    before = case.before
+    reach = case.outcome.could_read[Relax.REACH]
+    if asks_anew(case) and len(case.changes) == 1:
+        if reach or not _marks_too_late(case):
+            return True, reach
+        return True, _cached_by(before, None)
+    if _continues(case):
+        return True, _cached_by(before, None)
+    if _same_agent(case):
+        return True, _cached_by(before, Section.MESSAGES)
+    return False, reach
+
+
+def _marks_too_late(case: Case) -> bool:
+    """Whether both requests share what could be cached and mark only what they do not share."""
+    change = case.divergence
+    marks = case.before.prefix.breakpoints
+    if change is None or not marks or marks[0] < change.index:
+        return False
+    if case.identical >= case.after.prefix.rule.minimum:
+        return True
+    texts = [_opening_text(e.prefix) for e in (case.before, case.after)]
+    return min(map(len, texts)) >= LONG_TEXT and similarity(*texts) >= SIMILAR
+
+
+def _continues(case: Case) -> bool:
+    """Whether both requests hold the same conversation."""
+    before, after = (_blocks(e.prefix) for e in (case.before, case.after))
+    if not before or not after:
+        return False
+    known = {s.data for s in before}
+    if any(s.data in known and _is_said_once(s) for s in after):
+        return True
+    if before[0].data == after[0].data or looks_like_summary(case):
+        return True
+    texts = [_opening_text(e.prefix) for e in (case.before, case.after)]
+    return min(map(len, texts)) >= LONG_TEXT and similarity(*texts) >= SIMILAR
+
+
+def _is_said_once(segment: Segment) -> bool:
+    """Whether a block is so long, and so much the user's own, that two conversations do not share
+    it by chance."""
+    if segment.kind != "text":
+        return True
+    text = text_of(segment)
+    return len(text) >= SHORT_TEXT and not INJECTED.fullmatch(text)
+
+
+def _blocks(prefix: Prefix) -> list[Segment]:
+    return [s for s in prefix.segments if s.section is Section.MESSAGES and s.is_block]
+
+
+def _opening_text(prefix: Prefix) -> str:
+    return next((text_of(segment) for segment in _blocks(prefix)), "")
+
+
+def _same_agent(case: Case) -> bool:
+    """Whether tools and system are those of one agent, though they may have changed."""
+    before, after = case.before.prefix, case.after.prefix
+    if before.root != after.root or not similar_systems(before, after):
+        return False
+    names = [set(tool_names(e)) for e in (case.before, case.after)]
+    systems = [[s.data for s in p.segments if s.section is Section.SYSTEM] for p in (before, after)]
+    if systems[0] and systems[0] == systems[1]:
+        return names[0].isdisjoint(names[1]) is False or names[0] == names[1]
+    return 2 * len(names[0] & names[1]) >= len(names[0] | names[1])
+
+
+def _cached_by(before: Exchange, end: Section | None) -> int:
+    """Tokens up to the last breakpoint of a request that was in the cache after it, ahead of
+    `end`."""
+    prefix, usage = before.prefix, before.usage
+    if before.request.refused:
+        return 0
+    marks = [
+        i
+        for i in prefix.breakpoints
+        if prefix.segments[i].section is not end and before.sizes.at(i) >= prefix.rule.minimum
+    ]
+    if usage is not None:
+        whole = usage.cache_read + usage.cache_write
+        if not whole or end is None:
+            return whole
+    return before.sizes.at(marks[-1]) if marks else 0

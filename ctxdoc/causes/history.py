@@ -1,0 +1,238 @@
+"""Questions about the messages of a case: what of the history is still there, and where."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from ctxdoc import canonical
+from ctxdoc.canonical import Json
+from ctxdoc.causes.base import Case
+from ctxdoc.causes.changed_text import changed_span, similarity
+from ctxdoc.diff import Change
+from ctxdoc.exchange import Exchange
+from ctxdoc.model import Section
+from ctxdoc.render import Prefix, Segment
+
+SHORT = 80
+"""Bytes up to which a message may be the same by chance, such as 'go on'."""
+SUMMARY = re.compile(
+    r"^\W*(?:\w+\W+){0,6}?(?:summary|recap|zusammenfassung|résumé|resumen|riassunto|摘要|总结|要約)\b|"
+    r"summar(?:y|ies|ized) (?:of|so far)|\bcompacted\b|condensed (?:history|conversation)|"
+    r"conversation so far|being continued from|previous conversation|"
+    r"earlier (?:conversation|messages) (?:was|were|have been)|so far:",
+    re.IGNORECASE,
+)
+"""What a text that stands for a history says of itself."""
+INJECTED = re.compile(r"\s*(?:<[\w:-]+[^>]*>.*</[\w:-]+>|\[[^\]]+\].*|#+ .*)\s*", re.DOTALL)
+"""Text that a client wraps into a message: a tag, a bracket, a heading."""
+SIMILAR_ANSWER = 0.5
+
+
+class Moved(Struct, frozen=True):
+    """A text that is at another place, or a picture."""
+
+    pointer: str
+    what: str
+    text: str = ""
+
+
+def message_blocks(exchange: Exchange, change: Change) -> list[Segment]:
+    """The blocks of the message in which a change lies."""
+    segment = change.before or change.after
+    index = segment.rank[1] if segment else -1
+    return [s for s in _history(exchange.prefix) if s.rank[1] == index]
+
+
+def _history(prefix: Prefix) -> list[Segment]:
+    return [s for s in prefix.segments if s.section is Section.MESSAGES and s.is_block]
+
+
+def message_count(exchange: Exchange) -> int:
+    """Messages of the body."""
+    return len(exchange.request.body.messages)
+
+
+def _messages(prefix: Prefix) -> list[bytes]:
+    """Each message as its role and blocks."""
+    found: dict[int, bytes] = {}
+    for segment in _history(prefix):
+        start = found.get(segment.rank[1], segment.role.encode())
+        found[segment.rank[1]] = start + b"\0" + segment.data
+    return list(found.values())
+
+
+def asks_anew(case: Case, change: Change | None = None) -> bool:
+    """Whether the change lies in the last message of the later request, or behind its end: another
+    question after the same history, a branch or a rewind."""
+    change = change or case.message_change
+    segment = (change.before or change.after) if change else None
+    if change is None or segment is None:
+        return False
+    last = message_count(case.after) - 1
+    if segment.rank[1] > last:
+        return True
+    if segment.rank[1] == last - 1 and segment.role == "assistant":
+        return _answers_differ(change)
+    return segment.rank[1] == last and segment.role == "user" and not looks_like_summary(case)
+
+
+def _answers_differ(change: Change) -> bool:
+    """Whether a reply is another one, and not the same one that was changed."""
+    texts = [text_of(s) if s else "" for s in (change.before, change.after)]
+    return bool(all(texts)) and similarity(*texts) < SIMILAR_ANSWER
+
+
+def dropped_messages(case: Case) -> int:
+    """How many messages are gone from the place of the first difference on, all later ones kept."""
+    change = case.message_change
+    if change is None or change.before is None:
+        return 0
+    before, after = _messages(case.before.prefix), _messages(case.after.prefix)
+    start = change.before.rank[1]
+    for count in range(1, len(before) - start):
+        kept = before[start + count :]
+        if after[start : start + len(kept)] == kept and (len(kept) > 1 or len(kept[0]) > SHORT):
+            return count
+    return 0
+
+
+def replaced_by_few(case: Case) -> bool:
+    """Whether two or more messages from the first difference on gave way to fewer ones."""
+    change = case.message_change
+    if change is None or change.before is None or change.after is None:
+        return False
+    start = change.before.rank[1]
+    before, after = (_messages(e.prefix)[start:] for e in (case.before, case.after))
+    gone, new = _until_kept(before, after)
+    if len(gone) < 2 or not new or asks_anew(case):
+        return False
+    if looks_like_summary(case):
+        return len(new) < len(gone) or len(after) < len(before) + 2
+    return len(new) < len(gone) and 2 * sum(map(len, new)) <= sum(map(len, gone))
+
+
+def _until_kept(before: list[bytes], after: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+    """The messages on both sides ahead of the first that both have."""
+    places = {message: index for index, message in reversed(list(enumerate(after)))}
+    for index, message in enumerate(before):
+        if message in places:
+            return before[:index], after[: places[message]]
+    return before, after
+
+
+def looks_like_summary(case: Case) -> bool:
+    """Whether the first new text says of itself that it stands for a history."""
+    change = case.message_change
+    segment = change.after if change else None
+    if segment is None:
+        return False
+    return segment.kind == "compaction" or bool(SUMMARY.search(text_of(segment)[:1000]))
+
+
+def injected_difference(case: Case) -> Moved | None:
+    """A text block that a message gained or lost, or a wrapped text inside of one."""
+    change = case.message_change
+    if change is None or asks_anew(case):
+        return None
+    before, after = message_blocks(case.before, change), message_blocks(case.after, change)
+    role = (before or after)[0].role if before or after else ""
+    if role != "user":
+        return None
+    one, two = [s.data for s in before], [s.data for s in after]
+    lost = [s for s in before if s.data not in two]
+    gained = [s for s in after if s.data not in one]
+    if bool(lost) != bool(gained) and (before and after):
+        segment = (lost or gained)[0]
+        if segment.kind == "text" and set(one) & set(two):
+            return Moved(change.place.pointer, _whereabouts(case, segment), text_of(segment))
+        return None
+    if not lost and one != two and sorted(one) == sorted(two) and before[0].kind == "text":
+        return Moved(change.place.pointer, "stands in another order", text_of(before[0]))
+    return _wrapped_text(case, change)
+
+
+def text_of(segment: Segment) -> str:
+    """The text of a text block; empty for any other."""
+    value = segment.value
+    return str(value.get("text", "")) if isinstance(value, dict) else ""
+
+
+def _whereabouts(case: Case, segment: Segment) -> str:
+    if any(s.data == segment.data for s in _history(case.after.prefix)):
+        return "stands in another message now"
+    return "is missing now" if segment in _history(case.before.prefix) else "was put in afterwards"
+
+
+def _wrapped_text(case: Case, change: Change) -> Moved | None:
+    before, after = change.place.before, change.place.after
+    if not (isinstance(before, str) and isinstance(after, str)):
+        return None
+    start, end_before, end_after = changed_span(before, after)
+    piece = before[start:end_before] or after[start:end_after]
+    one_sided = start in (end_before, end_after)
+    if not one_sided or not INJECTED.fullmatch(_widened(before or after, piece)):
+        return None
+    what = "is missing now" if end_before > start else "was put in afterwards"
+    if piece.strip() and any(piece.strip() in text_of(s) for s in _history(case.after.prefix)):
+        what = "stands in another message now"
+    return Moved(change.place.pointer, what, piece.strip())
+
+
+def _widened(text: str, piece: str) -> str:
+    """A removed piece from its opening bracket on: the common start may have swallowed it."""
+    for opener in ("<", "[", "#"):
+        if opener in text and piece.rstrip().endswith((">", "]")) and opener not in piece[:1]:
+            at = text.find(piece)
+            start = text.rfind(opener, 0, at) if at > 0 else -1
+            if start >= 0 and at - start <= 2:
+                return text[start:at] + piece
+    return piece
+
+
+def ids_regenerated(case: Case) -> bool:
+    """Whether calls and results differ in their ids only, each old id having one new id."""
+    change = case.message_change
+    if change is None or not change.place.pointer.endswith((".id", ".tool_use_id")):
+        return False
+    names: dict[str, str] = {}
+    before, after = _history(case.before.prefix), _history(case.after.prefix)
+    for one, two in zip(before, after, strict=False):
+        if one.data == two.data:
+            continue
+        id_one, rest_one = _without_ids(one.value)
+        id_two, rest_two = _without_ids(two.value)
+        if one.rank != two.rank or rest_one != rest_two:
+            return bool(names)
+        if names.setdefault(id_one, id_two) != id_two:
+            return False
+    return len(set(names.values())) == len(names) > 0
+
+
+def _without_ids(value: Json) -> tuple[str, bytes]:
+    if not isinstance(value, dict):
+        return "", canonical.encode(value)
+    found = str(value.get("id") or value.get("tool_use_id") or "")
+    rest = {k: v for k, v in value.items() if k not in ("id", "tool_use_id")}
+    return found, canonical.encode(rest)
+
+
+def thinking_dropped(case: Case) -> str | None:
+    """Who dropped thinking: `client`, or `server` where the body still has it; None if none went."""
+    change = case.message_change
+    if change is None:
+        return None
+    before, after = message_blocks(case.before, change), message_blocks(case.after, change)
+    thought = [s for s in before if s.kind in ("thinking", "redacted_thinking")]
+    if not thought:
+        return None
+    kept = {s.data for s in after}
+    if len(thought) <= sum(s.kind in ("thinking", "redacted_thinking") for s in after):
+        return None
+    rest_one = [s.data for s in before if s not in thought]
+    rest_two = [s.data for s in after if s.kind not in ("thinking", "redacted_thinking")]
+    if rest_one != rest_two or all(s.data in kept for s in thought):
+        return None
+    stripped = {s.data for s in case.after.prefix.unrendered}
+    return "server" if any(s.data in stripped for s in thought) else "client"

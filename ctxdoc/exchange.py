@@ -1,0 +1,164 @@
+"""Requests as rendered, measured and answered by the cache, one after the other."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ctxdoc.cache import FIRST_RESPONSE_SECONDS, Cache, Outcome, Step, find_refusal
+from ctxdoc.diff import common_segments
+from ctxdoc.model import Origin, Request, Section, Usage
+from ctxdoc.render import Prefix, render
+from ctxdoc.tokens import Ledger, Sizes
+
+
+class Exchange(Struct, frozen=True, kw_only=True):
+    """A request as rendered and measured."""
+
+    request: Request
+    prefix: Prefix
+    sizes: Sizes
+    usage: Usage | None
+    """Reported counters, corrected where they counted the cached part twice."""
+    double_counted: bool = False
+    markers_assumed: bool = False
+    """The API cached although the recorded body has no breakpoint."""
+
+
+class Replayer:
+    """Feeds requests to the cache one by one and keeps what a comparison needs."""
+
+    def __init__(self) -> None:
+        self.cache = Cache()
+        self.ledger = Ledger()
+
+    def measure(self, request: Request, before: Exchange | None = None) -> Exchange:
+        """Renders a request and sizes its prompt."""
+        prefix = render(request)
+        usage = request.usage
+        assumed = bool(usage and usage.cache_read + usage.cache_write and not prefix.breakpoints)
+        if assumed:
+            prefix = _with_assumed_breakpoints(prefix)
+        corrected = _corrected(prefix, usage)
+        if before is not None and corrected is not None:
+            self._note_read(before, prefix, corrected.cache_read)
+        return Exchange(
+            request=request,
+            prefix=prefix,
+            sizes=self.ledger.measure(prefix, corrected),
+            usage=corrected,
+            double_counted=corrected is not usage,
+            markers_assumed=assumed,
+        )
+
+    def _note_read(self, before: Exchange, prefix: Prefix, tokens: int) -> None:
+        """What was read ends at the earlier request's breakpoint of the nearest size."""
+        shared = common_segments(before.prefix, prefix)
+        marks = [m for m in before.prefix.breakpoints if m < shared]
+        if not tokens or not marks:
+            return
+        nearest = min(marks, key=lambda m: abs(before.sizes.at(m) - tokens))
+        if prefix.keys[nearest] not in self.ledger.known:
+            self.ledger.note(prefix, tokens, nearest)
+
+    def send(self, exchange: Exchange) -> Outcome:
+        """Looks the request up and stores what it writes; a refused one writes nothing."""
+        step = step_of(exchange)
+        if exchange.request.refused or (find_refusal(exchange.prefix) and not exchange.usage):
+            return Cache().send(
+                replace(step, prefix=replace(step.prefix, segments=()), sizes=NO_SIZES)
+            )
+        return self.cache.send(step)
+
+
+NO_SIZES = Sizes(upto=(), total=0, origin=Origin.NONE)
+
+
+def step_of(exchange: Exchange) -> Step:
+    """A measured request as the cache meets it."""
+    request = exchange.request
+    return Step(
+        prefix=exchange.prefix,
+        sizes=exchange.sizes,
+        at=request.at,
+        began=_began(request),
+        place=request.place,
+    )
+
+
+def _began(request: Request) -> datetime | None:
+    """Start of the response: not known better than by the assumption, or by the end if sooner."""
+    if request.at is None:
+        return None
+    seconds = FIRST_RESPONSE_SECONDS
+    if request.duration is not None:
+        seconds = min(seconds, request.duration)
+    return request.at + timedelta(seconds=seconds)
+
+
+def _corrected(prefix: Prefix, usage: Usage | None) -> Usage | None:
+    """Counters without the cached part that some loggers count in input_tokens as well.
+
+    The evidence: input_tokens is at least as large as reads and writes together, although next to
+    nothing stands behind the last breakpoint.
+    """
+    if usage is None or not prefix.breakpoints:
+        return usage
+    cached = usage.cache_read + usage.cache_write
+    rest = usage.uncached - cached
+    if not cached or rest < 0:
+        return usage
+    behind = prefix.segments[prefix.breakpoints[-1] + 1 :]
+    share = sum(len(s.data) for s in behind) / max(1, prefix.data_length)
+    if share > 0.5 * usage.uncached / (usage.uncached + cached):
+        return usage
+    return replace(usage, uncached=rest)
+
+
+def _with_assumed_breakpoints(prefix: Prefix) -> Prefix:
+    """Breakpoints at the ends of tools, system and messages, for a body that lost them in the log."""
+    ends = {s.section: i for i, s in enumerate(prefix.segments) if s.is_block and not s.mark_fault}
+    segments = tuple(
+        replace(s, ttl="5m") if ends.get(s.section) == i else s
+        for i, s in enumerate(prefix.segments)
+    )
+    return replace(prefix, segments=segments)
+
+
+class Earlier:
+    """Finds the request that another one continues: it holds the same messages in a row, or else
+    the longest equal prefix."""
+
+    def __init__(self) -> None:
+        self._pairs: dict[bytes, int] = {}
+        self._prefixes: dict[bytes, int] = {}
+        self._last: int | None = None
+
+    def find(self, prefix: Prefix) -> int | None:
+        """The number of that request, or of the last one when nothing is shared."""
+        for key in reversed(self._row(prefix)):
+            if key in self._pairs:
+                return self._pairs[key]
+        for key in reversed(prefix.keys):
+            if key in self._prefixes:
+                return self._prefixes[key]
+        return self._last
+
+    def add(self, prefix: Prefix, number: int) -> None:
+        """Makes a request one that later ones can continue."""
+        self._last = number
+        for key in self._row(prefix):
+            self._pairs[key] = number
+        for key in prefix.keys:
+            self._prefixes[key] = number
+
+    def _row(self, prefix: Prefix) -> list[bytes]:
+        """Each message block together with the one before it."""
+        found, last = [], b""
+        for segment in prefix.segments:
+            if segment.section is Section.MESSAGES and segment.is_block:
+                found.append(last + b"\0" + segment.data)
+                last = segment.data
+        return found
