@@ -30,9 +30,13 @@ class Trait(StrEnum):
 
     EXACT_BYTES = "exact bytes"
     """Bodies stand in the log as they were sent."""
+    PARSED_BYTES = "parsed bodies"
+    """Bodies are there, but key order and spelling may be the recorder's."""
     TIME = "time"
     USAGE = "usage"
     HEADERS = "headers"
+    SESSION = "session"
+    """The log says which requests belong together."""
 
 
 class Section(StrEnum):
@@ -57,6 +61,8 @@ class Usage(Struct, frozen=True, kw_only=True):
     output: int = 0
     split_known: bool = True
     """Whether the lifetimes of the writes were stated; if not, all count as 5m."""
+    contradiction: str = ""
+    """How the recorded parts contradict each other, if they do."""
 
     @property
     def cache_write(self) -> int:
@@ -103,6 +109,10 @@ class Response(Struct, frozen=True, kw_only=True):
     batch: bool = False
     us_only: bool = False
     """Billed at the price of US-only inference."""
+    iterations: tuple[Usage, ...] = ()
+    """Compaction passes, which the usage leaves out."""
+    miss_reason: str = ""
+    """The API's own word on a cache miss."""
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -112,7 +122,10 @@ class Request(Struct, frozen=True, kw_only=True):
     """The file, or `-`."""
     line: int
     """1-based line where the record starts."""
-    body: Body
+    model: str
+    """As the request, or else the answer, spells it."""
+    body: Body | None
+    """None where the log holds none, or none of the Messages API."""
     raw: Raw | None = None
     """The whole body as it stands in the log, where the log keeps it."""
     at: datetime | None = None
@@ -181,3 +194,6 @@ class Log(Struct, frozen=True, kw_only=True):
     traits: frozenset[Trait] = frozenset()
     """What every format that was read carries."""
     formats: tuple[str, ...] = ()
+    files: int = 1
+    records: int = 0
+    """Records that were read, those of one response and the skipped ones counted each."""

@@ -37,9 +37,10 @@ def tariff_of(request: Request) -> Tariff:
     """The tariff of a recorded request; without a time, that of today."""
     response = request.response
     speed = response.speed if response else ""
-    asked_fast = bytes(request.body.speed) == b'"fast"'
+    body = request.body
+    asked_fast = body is not None and bytes(body.speed) == b'"fast"'
     return Tariff(
-        model=(response.model if response else "") or request.body.model or "",
+        model=(response.model if response else "") or request.model,
         day=(request.at or datetime.now(UTC)).astimezone(UTC).date(),
         fast=speed == "fast" if speed else asked_fast,
         batch=bool(response and response.batch),

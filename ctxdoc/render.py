@@ -151,14 +151,16 @@ def render(request: Request) -> Prefix:
 
 def _render(request: Request) -> Prefix:
     body = request.body
-    rule = PROVIDERS["anthropic"].find_model(body.model or "")
+    if body is None:
+        raise NoRequestError(f"{request.source}, line {request.line}: the log holds no body")
+    rule = PROVIDERS["anthropic"].find_model(request.model)
     parts = _Parts(body, rule, _billing_line_kept(request))
     blocks = sorted(parts.blocks(), key=lambda segment: segment.rank)
     rendered = [s for s in blocks if s.kind != "unrendered"]
     rendered = _with_automatic_breakpoint(body, rendered)
     return Prefix(
         root=rule.id,
-        model=body.model or "",
+        model=request.model,
         segments=tuple(_with_heads(rendered)),
         unrendered=tuple(s for s in blocks if s.kind == "unrendered"),
         rule=rule,

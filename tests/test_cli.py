@@ -139,7 +139,6 @@ def test_exit_code_tells_whether_the_cache_is_alive(pair: list[str], code: int) 
     ("arguments", "hint"),
     [
         (["diagnose", "no-such-file.json"], b"check the path"),
-        (["diagnose", "fixtures"], b"give a file of that folder"),
         (["diagnose", ""], b"the name of a file is empty"),
         (["diagnose", *DEAD, DEAD[0]], b"two requests or one log"),
         (["diagnose", "-", "-"], b"name one of the files"),

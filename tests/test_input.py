@@ -5,16 +5,19 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ctxdoc.cli.app import main
 from ctxdoc.errors import InputError, NoRequestError
-from ctxdoc.formats.base import MAX_DOCUMENT, read_duration, read_time
+from ctxdoc.formats.base import read_duration, read_time
+from ctxdoc.formats.source import MAX_DOCUMENT
 from ctxdoc.load import read_log, read_request
 from ctxdoc.model import Trait
 from tests.sessions import first_body, lines, marked
@@ -44,13 +47,13 @@ def ended(*arguments: str) -> int:
         (b"[]", "the input is empty"),
         (b"hello", "line 1: not JSON"),
         (b'{"messages": [', "line 1: not JSON: the text ends too early"),
-        (b'{"model": "claude-opus-5"}', "line 1: neither a Messages API body nor a record"),
+        (b'{"model": "claude-opus-5"}', "line 1: of no known log format"),
         (b'{"request": {"model": "x"}}', "line 1: no field 'messages'"),
         (b'{"messages": "hi"}', "line 1: Expected 'array', got 'str' - at '$.messages'"),
         (b'{"messages": {}}', "line 1: Expected 'array', got 'object' - at '$.messages'"),
         (b'{"messages": ["\xff"]}', "line 1: not JSON: invalid UTF-8"),
         (b'{"messages": ["\\ud800"]}', "half"),
-        (b'[1, "two"]', "line 1: neither"),
+        (b'[1, "two"]', "line 1: of no known log format"),
         (deep(100_000), "line 1: nested too deeply"),
         (b'{"messages": []} {"messages": []}', "Put one on a line"),
     ],
@@ -72,7 +75,6 @@ def test_what_is_no_request_is_named_with_its_place(
     [
         (gzip.compress(b"{}" * 99)[:-9], "cannot read"),
         ("{}".encode("utf-16"), "is UTF-16"),
-        (b"\x28\xb5\x2f\xfd....", "is zstd"),
     ],
 )
 def test_a_container_that_cannot_be_opened_ends_with_2(
@@ -92,7 +94,7 @@ def test_a_broken_line_is_skipped_counted_and_named(tmp_path: Path) -> None:
     assert len(log.requests) == 2
     assert [(s.line, s.reason.split(":")[0]) for s in log.skipped] == [
         (2, "not JSON"),
-        (1, "neither a Messages API body nor a record of one"),
+        (1, "Expected 'object', got 'int'"),
     ]
     with pytest.raises(InputError, match="line 2: not JSON"):
         read_log([str(path)], strict=True)
@@ -132,20 +134,42 @@ def test_gzip_is_read_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_log_carries_what_all_its_formats_carry(tmp_path: Path) -> None:
-    path = tmp_path / "log.jsonl"
-    path.write_text(lines([GOOD, {"request": GOOD}]), encoding="utf-8")
-    log = read_log([str(path)])
+    paths = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    paths[0].write_text(lines([GOOD]), encoding="utf-8")
+    paths[1].write_text(lines([{"request": GOOD}]), encoding="utf-8")
+    log = read_log([str(path) for path in paths])
     assert log.formats == ("body", "native")
     assert log.traits == {Trait.EXACT_BYTES}
+
+
+def test_a_folder_is_read_file_by_file(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "b.jsonl").write_text(lines([GOOD]), encoding="utf-8")
+    (tmp_path / "a.json").write_text(lines([GOOD]), encoding="utf-8")
+    log = read_log([str(tmp_path)])
+    assert [Path(r.source).name for r in log.requests] == ["a.json", "b.jsonl"]
+
+
+def test_a_member_of_a_zip_is_named_behind_two_colons(tmp_path: Path) -> None:
+    path = tmp_path / "logs.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("day/one.jsonl", lines([GOOD]))
+    assert read_log([str(path)]).requests[0].source == f"{path}::day/one.jsonl"
+
+
+def test_zstd_is_read_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(zstandard.compress(lines([GOOD, GOOD]).encode()))
+    assert len(read_log([str(path)]).requests) == 2
 
 
 def test_a_line_over_the_limit_is_skipped_without_being_held(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     with path.open("wb") as stream:
-        stream.write(b'"' + b"a" * (MAX_DOCUMENT + 10) + b'"\n')
         stream.write(lines([GOOD]).encode())
+        stream.write(b'"' + b"a" * (MAX_DOCUMENT + 10) + b'"\n')
     log = read_log([str(path)])
-    assert (len(log.requests), [s.line for s in log.skipped]) == (1, [1])
+    assert (len(log.requests), [s.line for s in log.skipped]) == (1, [2])
 
 
 SECRETS = {

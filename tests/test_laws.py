@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from datetime import UTC, datetime, timedelta
+from io import BytesIO
 from typing import Any
 
 import msgspec
@@ -14,12 +15,15 @@ from msgspec import Raw
 
 from ctxdoc.diagnose import iter_cases
 from ctxdoc.diff import find_divergence, first_difference, prompt_difference
+from ctxdoc.formats import FORMATS
+from ctxdoc.formats.source import Source
 from ctxdoc.model import Body, Request
 from ctxdoc.render import Prefix, render
 from tests.sessions import record
 from tests.stand_in import StandIn
 
 JsonBody = dict[str, Any]
+MODEL = "claude-sonnet-4-5"
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 NAMES = st.text("abcdefgh_", min_size=1, max_size=6)
 FREE_JSON = st.recursive(
@@ -66,7 +70,9 @@ BODIES = st.fixed_dictionaries(
 def prefix_of(body: JsonBody, **dump: Any) -> Prefix:
     """The rendered prompt of a body, written as JSON in some way."""
     raw = Raw(json.dumps(body, **dump).encode())
-    return render(Request(source="-", line=1, body=msgspec.json.decode(raw, type=Body), raw=raw))
+    return render(
+        Request(source="-", line=1, model=MODEL, body=msgspec.json.decode(raw, type=Body), raw=raw)
+    )
 
 
 def marked_blocks(body: JsonBody) -> list[JsonBody]:
@@ -169,7 +175,8 @@ def test_the_spelling_of_a_number_is_a_part_of_the_prompt(
     other = {**body, "messages": [{"role": "assistant", "content": [call]}]}
     texts = [json.dumps(other).replace('"@"', number).encode() for number in pair]
     one, two = (
-        render(Request(source="-", line=1, body=msgspec.json.decode(t, type=Body))) for t in texts
+        render(Request(source="-", line=1, model=MODEL, body=msgspec.json.decode(t, type=Body)))
+        for t in texts
     )
     assert one.data != two.data
 
@@ -223,15 +230,10 @@ def logs(draw: st.DrawFn) -> list[JsonBody]:
 
 def requests_of(records: list[JsonBody]) -> list[Request]:
     """Native records as requests, through the reader."""
-    from ctxdoc.formats.base import Document
-    from ctxdoc.formats.native import FORMAT
-
-    found = []
-    for number, row in enumerate(records, start=1):
-        read = FORMAT.read(Document("-", number, json.dumps(row).encode()))
-        assert isinstance(read, Request)
-        found.append(read)
-    return found
+    source = Source("-", BytesIO("".join(json.dumps(row) + "\n" for row in records).encode()))
+    found = list(FORMATS["native"].read(source))
+    assert all(isinstance(item, Request) for item in found)
+    return [item for item in found if isinstance(item, Request)]
 
 
 @settings(max_examples=60)

@@ -51,7 +51,8 @@ def _history(prefix: Prefix) -> list[Segment]:
 
 def message_count(exchange: Exchange) -> int:
     """Messages of the body."""
-    return len(exchange.request.body.messages)
+    body = exchange.request.body
+    return len(body.messages) if body else 0
 
 
 def _messages(prefix: Prefix) -> list[bytes]:

@@ -126,7 +126,7 @@ def _with_model(log: Log, model: str) -> Log:
 
 def _of_model(request: Request, model: str) -> Request:
     response = replace(request.response, model=model) if request.response else None
-    return replace(request, body=replace(request.body, model=model), response=response)
+    return replace(request, model=model, response=response)
 
 
 def _several(logs: list[Log]) -> list[str]:

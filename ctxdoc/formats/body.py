@@ -14,33 +14,30 @@ Privacy
 
 from __future__ import annotations
 
-import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import Raw
 
-from ctxdoc.formats.base import Document, Format, read_body
-from ctxdoc.model import Request, Skipped, Trait
-
-
-class _Probe(Struct):
-    messages: Raw | UnsetType = UNSET
+from ctxdoc.formats.base import Format, Item, by_document, read_body
+from ctxdoc.formats.source import Document, Source
+from ctxdoc.model import Request, Trait
 
 
-def _matches(document: Document) -> bool:
-    try:
-        return msgspec.json.decode(document.data, type=_Probe).messages is not UNSET
-    except (msgspec.DecodeError, RecursionError):
-        return False
+def _matches(source: Source) -> bool:
+    return any("messages" in shape for shape in source.shapes)
 
 
-def _read(document: Document) -> Request | Skipped:
+def _read(document: Document) -> Item:
     raw = document.data if isinstance(document.data, Raw) else Raw(document.data)
-    return Request(source=document.source, line=document.line, body=read_body(raw), raw=raw)
+    body = read_body(raw)
+    return Request(
+        source=document.source, line=document.line, model=body.model or "", body=body, raw=raw
+    )
 
 
 FORMAT = Format(
     id="body",
     title="bare request bodies",
+    example="before.json",
     traits=frozenset({Trait.EXACT_BYTES}),
     matches=_matches,
-    read=_read,
+    read=by_document(_read),
 )

@@ -20,17 +20,21 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import Raw, Struct
 
+from ctxdoc.formats.answer import response_of
 from ctxdoc.formats.base import (
-    Document,
     Format,
-    anthropic_response,
+    Item,
+    by_document,
     read_body,
     read_duration,
     read_time,
+    text_of,
 )
-from ctxdoc.model import KEPT_HEADERS, NULL, Request, Response, Skipped, Trait
+from ctxdoc.formats.source import Document, Source
+from ctxdoc.formats.wire import kept_headers
+from ctxdoc.model import NULL, Request, Response, Trait
 
 MAX_COST = 1_000_000
 """USD; a request that is said to cost more is not believed."""
@@ -47,38 +51,30 @@ class _Record(Struct):
     cost_usd: Raw = NULL
 
 
-class _Probe(Struct):
-    request: Raw | UnsetType = UNSET
+def _matches(source: Source) -> bool:
+    return any(
+        "request" in s and "request.method" not in s and "request.url" not in s
+        for s in source.shapes
+    )
 
 
-def _matches(document: Document) -> bool:
-    try:
-        probe = msgspec.json.decode(document.data, type=_Probe)
-    except (msgspec.DecodeError, RecursionError):
-        return False
-    return probe.request is not UNSET and bytes(probe.request).lstrip()[:1] == b"{"
-
-
-def _read(document: Document) -> Request | Skipped:
+def _read(document: Document) -> Item:
     record = msgspec.json.decode(document.data, type=_Record)
-    response, note = _read_response(record)
-    headers = record.headers if isinstance(record.headers, dict) else {}
+    response, notes = _response(record)
+    body = read_body(record.request)
     return Request(
         source=document.source,
         line=document.line,
-        body=read_body(record.request),
+        model=body.model or (response.model if response else ""),
+        body=body,
         raw=record.request,
         at=read_time(record.timestamp),
         duration=read_duration(record.duration_ms),
-        session=record.session_id if isinstance(record.session_id, str) else "",
-        headers={
-            name.lower(): value
-            for name, value in headers.items()
-            if name.lower() in KEPT_HEADERS and isinstance(value, str)
-        },
+        session=text_of(record.session_id),
+        headers=kept_headers(record.headers),
         response=response,
         cost_reported=_cost(record.cost_usd),
-        notes=note,
+        notes=notes,
     )
 
 
@@ -91,23 +87,25 @@ def _cost(raw: Raw) -> Decimal | None:
         return None
 
 
-def _read_response(record: _Record) -> tuple[Response | None, tuple[str, ...]]:
+def _response(record: _Record) -> tuple[Response | None, tuple[str, ...]]:
+    status = record.status
+    failed = isinstance(status, int) and not isinstance(status, bool) and status >= 400
     if bytes(record.response) == b"null":
-        failed = isinstance(record.status, int) and record.status >= 400
-        return (Response(error=f"status {record.status}") if failed else None), ()
+        return (Response(error=f"status {status}") if failed else None), ()
     try:
         value = msgspec.json.decode(record.response)
         if not isinstance(value, dict):
             raise msgspec.ValidationError("not an object")
-        return anthropic_response(value), ()
-    except msgspec.DecodeError as error:
+        return response_of(value), ()
+    except (msgspec.DecodeError, RecursionError) as error:
         return None, (f"response not used: {error}",)
 
 
 FORMAT = Format(
     id="native",
     title="ctxdoc's own log",
+    example="agent.jsonl",
     traits=frozenset({Trait.EXACT_BYTES, Trait.TIME, Trait.USAGE, Trait.HEADERS}),
     matches=_matches,
-    read=_read,
+    read=by_document(_read),
 )

@@ -270,7 +270,7 @@ def _request_json(request: Request) -> dict[str, Json]:
         "source": request.source,
         "line": request.line,
         "id": request.id,
-        "model": request.body.model or None,
+        "model": request.model or None,
         "at": request.at.isoformat() if request.at else None,
     }
 

@@ -1,0 +1,157 @@
+"""Answers of the providers, whole or streamed, as Response values."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from ctxdoc.formats import usage as counters
+from ctxdoc.formats.base import text_of
+from ctxdoc.formats.source import MAX_DOCUMENT
+from ctxdoc.model import Response
+
+DATA = re.compile(r"^data:[ \t]?(.*)$", re.MULTILINE)
+
+
+def unpacked(data: bytes) -> bytes:
+    """Bytes as they were before compression, told by their first bytes: the content-encoding header
+    is kept in some recordings and dropped in others.
+
+    Raises ValueError for damaged data, or for more than MAX_DOCUMENT.
+    """
+    if data[:2] == b"\x1f\x8b":
+        return _bounded(data, 31)
+    if data[:1] == b"\x78" and len(data) > 1 and int.from_bytes(data[:2], "big") % 31 == 0:
+        try:
+            return _bounded(data, 15)
+        except ValueError:
+            return data
+    if data[:4] == b"\x28\xb5\x2f\xfd":
+        import zstandard
+
+        with zstandard.ZstdDecompressor().stream_reader(data) as stream:
+            plain = stream.read(MAX_DOCUMENT + 1)
+        if len(plain) > MAX_DOCUMENT:
+            raise ValueError("unpacks to more than a request can be")
+        return bytes(plain)
+    return data
+
+
+def _bounded(data: bytes, kind: int) -> bytes:
+    machine = zlib.decompressobj(kind)
+    try:
+        plain = machine.decompress(data, MAX_DOCUMENT)
+    except zlib.error as error:
+        raise ValueError(f"damaged compressed data: {error}") from error
+    if machine.unconsumed_tail:
+        raise ValueError("unpacks to more than a request can be")
+    return plain
+
+
+def read_answer(body: bytes | str | Mapping[str, Any] | list[Any] | None) -> Response | None:
+    """The answer in a body of any of the shapes that recorders keep; None when there is none.
+
+    Raises ValueError for what is neither JSON nor a stream of events.
+    """
+    if body is None or body in (b"", ""):
+        return None
+    if isinstance(body, Mapping):
+        return response_of(body)
+    if isinstance(body, list):
+        return merged(event for event in body if isinstance(event, Mapping))
+    data = unpacked(body) if isinstance(body, bytes) else body.encode("utf-8", "replace")
+    start = data.lstrip()[:6]
+    if start[:1] == b"{":
+        return response_of(msgspec.json.decode(data))
+    if start[:1] == b"[":
+        return read_answer(msgspec.json.decode(data))
+    text = data.decode("utf-8", "replace")
+    if not DATA.search(text):
+        raise ValueError("the answer is neither JSON nor a stream of events")
+    return merged(_events(text))
+
+
+def _events(text: str) -> Iterator[Mapping[str, Any]]:
+    for found in DATA.finditer(text.replace("\r\n", "\n")):
+        if found[1].startswith("{"):
+            try:
+                event = msgspec.json.decode(found[1])
+            except msgspec.DecodeError:
+                continue
+            if isinstance(event, dict):
+                yield event
+
+
+def merged(events: Iterator[Mapping[str, Any]]) -> Response | None:
+    """A streamed answer: the last value that is not null wins, the split by lifetime is that of the
+    start (facts: message_delta repeats totals and has no split)."""
+    whole: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
+    for event in events:
+        part = next(
+            (event[name] for name in ("message", "response") if isinstance(event.get(name), dict)),
+            event,
+        )
+        for name in ("id", "model", "error", "diagnostics", "context_management", "type"):
+            if part.get(name) is not None and not (name == "type" and part is event):
+                whole[name] = part[name]
+        if event.get("type") == "error":
+            whole["type"] = "error"
+        for holder in (part, event):
+            for name in ("usage", "usageMetadata"):
+                stated = holder.get(name)
+                if isinstance(stated, Mapping):
+                    numbers.update({k: v for k, v in stated.items() if v is not None})
+        bedrock = event.get("amazon-bedrock-invocationMetrics")
+        if isinstance(bedrock, Mapping) and not numbers:
+            whole["metrics"] = bedrock
+    if not whole and not numbers:
+        return None
+    return response_of({**whole, "usage": numbers})
+
+
+def response_of(answer: Mapping[str, Any]) -> Response:
+    """A whole answer of any provider.
+
+    Raises msgspec.ValidationError for counters that are no whole numbers from 0 up.
+    """
+    usage = answer.get("usage") or answer.get("usageMetadata") or {}
+    usage = usage if isinstance(usage, Mapping) else {}
+    error = answer.get("error")
+    said = error.get("message") if isinstance(error, Mapping) else error
+    failed = answer.get("type") == "error"
+    return Response(
+        id=text_of(answer.get("id") or answer.get("responseId")),
+        model=text_of(answer.get("model") or answer.get("modelVersion")),
+        error=text_of(said) or ("error" if failed or error else ""),
+        usage=counters.any_of(usage) if usage else None,
+        iterations=_iterations(usage),
+        speed=text_of(usage.get("speed")),
+        batch=usage.get("service_tier") == "batch",
+        us_only=usage.get("inference_geo") == "us",
+        miss_reason=_miss_reason(answer),
+    )
+
+
+def _iterations(usage: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Compaction passes: their tokens are outside of the totals (SDK 2.14.0)."""
+    entries = usage.get("iterations")
+    if not isinstance(entries, list):
+        return ()
+    passes = (
+        counters.anthropic(entry)
+        for entry in entries
+        if isinstance(entry, Mapping) and entry.get("type") == "compaction"
+    )
+    return tuple(found for found in passes if found is not None)
+
+
+def _miss_reason(answer: Mapping[str, Any]) -> str:
+    """The API's own word on a miss (cache-diagnostics page, 2026-09-26)."""
+    diagnostics = answer.get("diagnostics")
+    reason = diagnostics.get("cache_miss_reason") if isinstance(diagnostics, Mapping) else None
+    return text_of(reason.get("type")) if isinstance(reason, Mapping) else ""

@@ -1,0 +1,171 @@
+"""Recorded HTTP exchanges as requests: what proxies, cassettes and HAR files have in common."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from ctxdoc.formats.answer import read_answer, unpacked
+from ctxdoc.formats.base import Item, read_body, text_of
+from ctxdoc.formats.source import reason_of
+from ctxdoc.model import KEPT_HEADERS, Body, Request, Response, Skipped
+
+CALLS = re.compile(
+    r"/v1/messages/?$|/chat/completions/?$|/responses/?$|/completions/?$|:(?:stream)?generateContent$|"
+    r":(?:stream)?rawPredict$|/model/[^/]+/(?:invoke|converse)(?:-stream|-with-response-stream)?$|"
+    r"/api/(?:chat|generate)/?$",
+    re.IGNORECASE,
+)
+"""Paths that call a model."""
+OTHER = re.compile(
+    r"count_tokens|/batches|/files|/models/?$|/embeddings|/event_logging", re.IGNORECASE
+)
+"""Paths that do not."""
+MODEL_IN_PATH = re.compile(r"/models?/([^/:]+(?::\d+)?)(?:[:/]|$)")
+
+
+class Exchange(Struct, frozen=True, kw_only=True):
+    """One request and its answer as a recorder kept them."""
+
+    source: str
+    line: int
+    url: str = ""
+    request_headers: Any = None
+    response_headers: Any = None
+    request: bytes | str | dict[str, Any] | list[Any] | None = None
+    """Body: as bytes or text, or as values where the recorder parsed it."""
+    answer: bytes | str | dict[str, Any] | list[Any] | None = None
+    status: Any = None
+    at: datetime | None = None
+    duration: float | None = None
+    session: str = ""
+
+
+def request_of(exchange: Exchange) -> Item:
+    """The request of an exchange; Skipped for what calls no model or cannot be read."""
+    path = urlsplit(exchange.url).path if exchange.url else ""
+    if path and (OTHER.search(path) or not CALLS.search(path)):
+        return Skipped(exchange.source, exchange.line, f"calls no model: {path[:80]}")
+    notes: list[str] = []
+    raw, values = _request_body(exchange, notes)
+    response = _answer(exchange, notes)
+    model = _model(values, path) or (response.model if response else "")
+    if not isinstance(values, Mapping) and (response is None or response.usage is None):
+        return Skipped(
+            exchange.source, exchange.line, "neither a body nor counters of a model call"
+        )
+    return Request(
+        source=exchange.source,
+        line=exchange.line,
+        model=model,
+        body=_messages_body(raw, values, model, notes),
+        raw=raw,
+        at=exchange.at,
+        duration=exchange.duration,
+        session=exchange.session,
+        headers={
+            **kept_headers(exchange.request_headers),
+            **kept_headers(exchange.response_headers),
+        },
+        response=response,
+        notes=tuple(notes),
+    )
+
+
+def kept_headers(headers: Any) -> dict[str, str]:
+    """The headers that can hold no secret, from an object, from pairs, or from HAR's name and value."""
+    found: dict[str, str] = {}
+    rows: list[tuple[Any, Any]] = []
+    if isinstance(headers, Mapping):
+        rows = list(headers.items())
+    elif isinstance(headers, list):
+        for row in headers:
+            if isinstance(row, Mapping):
+                rows.append((row.get("name"), row.get("value")))
+            elif isinstance(row, list | tuple) and len(row) == 2:
+                rows.append((row[0], row[1]))
+    for name, value in rows:
+        first = value[0] if isinstance(value, list) and value else value
+        if isinstance(name, str) and name.lower() in KEPT_HEADERS and isinstance(first, str):
+            found[name.lower()] = first
+    return found
+
+
+def header(headers: Any, wanted: str) -> str:
+    """One header by its lower-case name, for a reader that needs it at once, such as `date`."""
+    if isinstance(headers, Mapping):
+        for name, value in headers.items():
+            if isinstance(name, str) and name.lower() == wanted:
+                return text_of(value[0] if isinstance(value, list) and value else value)
+    if isinstance(headers, list):
+        for row in headers:
+            if isinstance(row, Mapping) and text_of(row.get("name")).lower() == wanted:
+                return text_of(row.get("value"))
+    return ""
+
+
+def _request_body(exchange: Exchange, notes: list[str]) -> tuple[Raw | None, Any]:
+    """The body as it was sent, where the recorder kept that, and as values."""
+    body = exchange.request
+    if isinstance(body, dict | list) or body is None:
+        return None, body
+    try:
+        data = unpacked(body) if isinstance(body, bytes) else body.encode()
+        return Raw(data), msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError, ValueError) as error:
+        notes.append(f"request not used: {reason_of(error)}")
+        return None, None
+
+
+def _answer(exchange: Exchange, notes: list[str]) -> Response | None:
+    status = exchange.status
+    failed = isinstance(status, int) and not isinstance(status, bool) and status >= 400
+    try:
+        response = read_answer(exchange.answer)
+    except (msgspec.DecodeError, RecursionError, ValueError) as error:
+        notes.append(f"response not used: {reason_of(error)}")
+        response = None
+    if failed and (response is None or not response.error):
+        return replace(response or Response(), error=f"status {status}")
+    return response
+
+
+def _model(values: Any, path: str) -> str:
+    named = text_of(values.get("model")) if isinstance(values, Mapping) else ""
+    if named:
+        return named
+    found = MODEL_IN_PATH.search(unquote(path))
+    return found[1] if found else ""
+
+
+def _messages_body(raw: Raw | None, values: Any, model: str, notes: list[str]) -> Body | None:
+    """The body, if it is one of the Messages API."""
+    if not is_messages_body(values):
+        return None
+    try:
+        body = read_body(raw if raw is not None else msgspec.json.encode(values))
+    except (msgspec.MsgspecError, RecursionError, TypeError, ValueError) as error:
+        notes.append(f"body not used: {error}")
+        return None
+    return replace(body, model=body.model or model)
+
+
+def is_messages_body(values: Any) -> bool:
+    """Whether a body is the Messages API's and not a chat completion's: its system prompt and its
+    tool schemas stand apart from the messages."""
+    if not isinstance(values, Mapping) or not isinstance(values.get("messages"), list):
+        return False
+    if "anthropic_version" in values or "system" in values:
+        return True
+    tools = values.get("tools")
+    if isinstance(tools, list) and any(isinstance(t, Mapping) and "function" in t for t in tools):
+        return False
+    roles = {m.get("role") for m in values["messages"] if isinstance(m, Mapping)}
+    return roles <= {"user", "assistant", "system"} and ("max_tokens" in values or "user" in roles)
