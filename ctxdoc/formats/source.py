@@ -189,7 +189,7 @@ def shape_of(data: bytes) -> frozenset[str]:
                 stack.pop()
             if not stack:
                 break
-        elif token == b":" and last[:1] == b'"':
+        elif token == b":" and last[:1] == b'"' and len(stack) <= 2 * SHAPE_DEPTH:
             key = last[1:-1].decode("utf-8", "replace")
             path = [name for name in (*stack, key) if name]
             if len(path) <= SHAPE_DEPTH:
