@@ -8,7 +8,7 @@ from decimal import Decimal
 from msgspec.structs import replace
 
 from ctxdoc.cache import Outcome, Refusal, Relax, find_refusal
-from ctxdoc.causes.base import Case, Part
+from ctxdoc.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS, Case, Part
 from ctxdoc.causes.changed_text import similarity
 from ctxdoc.causes.content import similar_systems, tool_names
 from ctxdoc.causes.history import INJECTED, asks_anew, looks_like_summary, text_of
@@ -19,10 +19,6 @@ from ctxdoc.model import Origin, Request, Section, Skipped, Usage
 from ctxdoc.pricing import price, tariff_of
 from ctxdoc.render import Prefix, Segment, render
 
-TOLERANCE_TOKENS = 20
-"""A difference of so few tokens is no loss."""
-TOLERANCE_SHARE = 0.03
-"""Relative error of a computed size."""
 SHORT_TEXT = 16
 LONG_TEXT = 64
 """Characters or bytes from which on equal text is no chance."""

@@ -11,16 +11,12 @@ from enum import IntEnum
 from msgspec import Struct
 
 from ctxdoc.model import Usage
-from ctxdoc.providers import PROVIDERS
-from ctxdoc.render import Prefix
+from ctxdoc.render import RULES, Prefix
 from ctxdoc.tokens import Sizes
 
-RULES = PROVIDERS["anthropic"]
 FIRST_RESPONSE_SECONDS = 1.0
 """Assumed time from the start of a request to the start of its response, where the log has no
 time for it: an entry can be read only once the response that writes it has begun."""
-RUN_KINDS = frozenset({"tool_use", "tool_result"})
-"""A run of these counts as one position of the lookback, on the Claude API."""
 
 
 class Step(Struct, frozen=True, kw_only=True):
@@ -137,7 +133,7 @@ def _candidates(prefix: Prefix, relax: Relax) -> list[int]:
     """Segments to look at, longest prefix first."""
     if relax >= Relax.REACH:
         return list(range(len(prefix.segments) - 1, -1, -1))
-    at = positions(prefix)
+    at = prefix.positions
     found: dict[int, None] = {}
     for mark in reversed(prefix.breakpoints):
         index = mark
@@ -145,26 +141,6 @@ def _candidates(prefix: Prefix, relax: Relax) -> list[int]:
             found[index] = None
             index -= 1
     return sorted(found, reverse=True)
-
-
-def positions(prefix: Prefix) -> list[int]:
-    """The lookback position of each segment; a setting has that of the block before it."""
-    known: list[int] | None = prefix.__dict__.get("positions")
-    if known is None:
-        known = prefix.__dict__["positions"] = _positions(prefix)
-    return known
-
-
-def _positions(prefix: Prefix) -> list[int]:
-    out: list[int] = []
-    position, last = 0, ""
-    for segment in prefix.segments:
-        if segment.is_block:
-            if not (segment.kind == last and segment.kind in RUN_KINDS):
-                position += 1
-            last = segment.kind
-        out.append(position)
-    return out
 
 
 def _cacheable(step: Step, index: int) -> bool:

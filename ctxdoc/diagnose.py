@@ -10,9 +10,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ctxdoc import canonical
-from ctxdoc.attribution import TOLERANCE_TOKENS, case_of_pair, iter_cases
+from ctxdoc.attribution import case_of_pair, iter_cases
 from ctxdoc.cache import Cache
-from ctxdoc.causes import CAUSES, Case, Cause, Match, Part
+from ctxdoc.causes import CAUSES, Case, Cause, Group, Match, Part
+from ctxdoc.causes.base import TOLERANCE_TOKENS
 from ctxdoc.diff import (
     Place,
     body_difference,
@@ -24,6 +25,7 @@ from ctxdoc.errors import NoRequestError
 from ctxdoc.exchange import step_of
 from ctxdoc.model import NULL, Log, Origin, Request, Section, Skipped, Usage
 from ctxdoc.pricing import price, tariff_of
+from ctxdoc.tokens import ERROR_SHARE
 
 
 class State(StrEnum):
@@ -106,6 +108,13 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
         return None if self._no_lookup else self.case.lost
 
     @property
+    def tokens_origin(self) -> Origin:
+        """Where what survived and what was lost come from: two counters, or the sizes of the model."""
+        if self.case.measured and self.case.before.usage is not None:
+            return Origin.REPORTED
+        return self.case.after.sizes.origin
+
+    @property
     def _no_lookup(self) -> bool:
         return self.case.part in (Part.REFUSAL, Part.RECORD)
 
@@ -134,7 +143,7 @@ def diagnose_log(
     faults: list[int] = []
     for number, case in enumerate(iter_cases(log.requests, unusable=unusable), start=1):
         found = _diagnosis(case, always_diff=always_diff, quick=True)
-        if found.finding.cause.group != "healthy":
+        if found.finding.cause.group is not Group.HEALTHY:
             faults.append(number)
         if worst is None or _rank_of_miss(found) >= _rank_of_miss(worst):
             worst = found
@@ -157,7 +166,7 @@ def _choice(faults: list[int], count: int) -> str:
 
 def _rank_of_miss(found: Diagnosis) -> tuple[bool, Decimal, int]:
     return (
-        found.finding.cause.group != "healthy",
+        found.finding.cause.group is not Group.HEALTHY,
         found.cost.lost or Decimal(0),
         found.case.lost,
     )
@@ -167,14 +176,14 @@ def iter_misses(requests: Sequence[Request]) -> Iterator[Diagnosis]:
     """The diagnosis of every request in which something is wrong."""
     for case in iter_cases(requests):
         found = _diagnosis(case, quick=True)
-        if found.finding.cause.group != "healthy":
+        if found.finding.cause.group is not Group.HEALTHY:
             yield found
 
 
 def _diagnosis(case: Case, *, always_diff: bool = False, quick: bool = False) -> Diagnosis:
     finding, also = _find(case)
     state = _state(case)
-    healthy = finding.cause.group == "healthy" and state in (State.ALIVE, State.COLD)
+    healthy = finding.cause.group is Group.HEALTHY and state in (State.ALIVE, State.COLD)
     needed = always_diff or (not healthy and case.divergence is not None)
     return Diagnosis(
         case=case,
@@ -221,7 +230,7 @@ def _explains(finding: Finding, case: Case) -> bool:
     cause = finding.cause
     if case.part is Part.NOTHING:
         return bool(cause.parts & {Part.WASTE, Part.ACCOUNTING, Part.NOTHING})
-    if cause.id == "unexplained":
+    if cause.fallback:
         return True
     if case.part not in cause.parts:
         return False
@@ -231,7 +240,7 @@ def _explains(finding: Finding, case: Case) -> bool:
 
 def _worth_saying(finding: Finding, primary: Finding) -> bool:
     cause = finding.cause
-    if cause.group == "healthy" or cause.id == "unexplained":
+    if cause.group is Group.HEALTHY or cause.fallback:
         return False
     return not (cause.general and finding.match.pointer == primary.match.pointer)
 
@@ -243,7 +252,7 @@ def _state(case: Case) -> State:
     if case.part is Part.REFUSAL:
         return State.DEAD if case.refusal is not None else State.UNKNOWN
     if read:
-        return State.PARTIAL if case.lost > TOLERANCE_TOKENS else State.ALIVE
+        return State.PARTIAL if case.is_loss else State.ALIVE
     if case.part is Part.NEVER_CACHED:
         return State.BELOW_MINIMUM if _too_short(case) else State.DEAD
     if case.part in (Part.COLD, Part.VISIBILITY):
@@ -252,7 +261,9 @@ def _state(case: Case) -> State:
 
 
 def _too_short(case: Case) -> bool:
-    return CAUSES["no_breakpoint"].match(case) is None
+    """Whether a breakpoint would not help, or did not."""
+    sizes, prefix = case.after.sizes, case.after.prefix
+    return bool(prefix.breakpoints) or sizes.total < prefix.rule.minimum
 
 
 def _first_difference(case: Case) -> Place | None:
@@ -264,7 +275,7 @@ def _first_difference(case: Case) -> Place | None:
 
 
 def _invalidates_from(case: Case) -> Section:
-    if case.lost <= TOLERANCE_TOKENS or case.part is Part.VISIBILITY:
+    if not case.is_loss or case.part is Part.VISIBILITY:
         return Section.NONE
     if case.divergence is not None and case.parts[Part.DIVERGENCE]:
         return case.divergence.level
@@ -280,7 +291,7 @@ def _double_send(case: Case) -> DoubleSend:
     before, after = case.before, case.after
     if case.part is Part.REFUSAL:
         return DoubleSend("none", "the API refuses the request, so a second sending reads nothing")
-    if before.prefix.keys == after.prefix.keys and before is not after and case.measured:
+    if before.prefix.keys == after.prefix.keys and case.measured and not case.alone:
         read = f"{case.counters.cache_read:,} of {case.counters.input:,} tokens"
         return DoubleSend(
             "recorded", f"the log holds the same prompt twice; the second read {read}"
@@ -357,20 +368,20 @@ def _notes(case: Case) -> tuple[str, ...]:
     """What the numbers rest on and what could not be checked."""
     notes = []
     before, after = case.before, case.after
-    if case.gap is None and before is not after:
+    if case.gap is None and not case.alone:
         notes.append("no times in the log: lifetimes and parallel starts are not checked")
     if case.gap is not None and case.gap < 0:
         notes.append("the later request is dated before the earlier one")
     if not case.measured:
         notes.append("no counters of the later request: reads and writes are simulated")
     if after.sizes.origin is Origin.ESTIMATED:
-        notes.append("token counts are estimated from characters (±25 %)")
+        notes.append(f"token counts are estimated from characters (±{ERROR_SHARE:.0%})")
     if not after.prefix.rule.known:
         name = after.prefix.model or "(no model)"
         notes.append(f"model '{name}' is not known: minimum {after.prefix.rule.minimum:,} assumed")
     elif after.prefix.rule.minimum_assumed:
         notes.append(f"the minimum of {after.prefix.rule.id} is not documented; assumed")
-    if after.markers_assumed:
+    if after.breakpoints_assumed:
         notes.append(
             "the recorded body has no breakpoint, yet the API cached: they were added behind the "
             "recorder; assumed at the ends of tools, system and messages"

@@ -61,7 +61,7 @@ def body_difference(before: Raw, after: Raw) -> int | None:
 
 
 def prompt_difference(before: Prefix, after: Prefix, *, in_order: bool) -> int | None:
-    """First byte at which a prompt stops to have the earlier one as its beginning.
+    """First byte at which a prompt leaves the earlier one.
 
     None where the later prompt only appends. `in_order` compares free JSON as it was sent,
     otherwise with sorted members.
@@ -115,7 +115,7 @@ def iter_changes(before: Prefix, after: Prefix) -> Iterator[Change]:
     ends = {s.rank: s for s in before.segments}
     for rank in sorted({*ends, *(s.rank for s in after.segments)}):
         one = ends.get(rank)
-        two = next_by_rank(after, rank)
+        two = after.by_rank.get(rank)
         if one is not None and two is not None and one.data == two.data and one.role == two.role:
             continue
         segment = one or two
@@ -129,19 +129,6 @@ def iter_changes(before: Prefix, after: Prefix) -> Iterator[Change]:
                 continue
             tools_done = True
         yield _change(one, two, 0, before, after)
-
-
-def next_by_rank(prefix: Prefix, rank: tuple[int, int, int]) -> Segment | None:
-    """The segment at a place in render order."""
-    return _by_rank(prefix).get(rank)
-
-
-def _by_rank(prefix: Prefix) -> dict[tuple[int, int, int], Segment]:
-    found: dict[tuple[int, int, int], Segment] | None = prefix.__dict__.get("by_rank")
-    if found is None:
-        found = {segment.rank: segment for segment in prefix.segments}
-        prefix.__dict__["by_rank"] = found
-    return found
 
 
 def find_unrendered(before: Prefix, after: Prefix) -> Place | None:
@@ -181,7 +168,7 @@ def _image_place(before: Prefix, after: Prefix) -> Place | None:
     """Images came or went: the place of the first message that differs, if one does."""
     for one in before.segments:
         if one.section is Section.MESSAGES:
-            two = next_by_rank(after, one.rank)
+            two = after.by_rank.get(one.rank)
             if two is None or one.data != two.data:
                 return _place(one, two)
     return None

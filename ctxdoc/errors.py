@@ -4,18 +4,16 @@ from __future__ import annotations
 
 
 class CtxdocError(Exception):
-    """What went wrong, what to do about it, and the page that explains it."""
+    """What went wrong and what to do about it."""
 
     exit_code = 2
 
-    def __init__(self, message: str, hint: str = "", page: str = "") -> None:
+    def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.message = message
         """One sentence without a final period."""
         self.hint = hint
         """An action the reader can take; may be empty."""
-        self.page = page
-        """A name that `ctxdoc explain` knows; may be empty."""
 
 
 class InputError(CtxdocError):
@@ -28,14 +26,17 @@ class NoRequestError(CtxdocError):
     exit_code = 3
 
 
+MANY = 12
+"""Names beyond so many are not listed in a message."""
+
+
 class UnknownNameError(InputError):
     """A name outside a closed set, with the nearest names as the hint."""
 
     def __init__(self, what: str, name: str, near: list[str], every: list[str]) -> None:
-        known = ", ".join(near) if near else ", ".join(every)
-        super().__init__(
-            f"no {what} named '{name}'",
-            f"did you mean {known}?" if near else f"known: {known}",
-        )
-        self.near = near
-        """Close matches, best first."""
+        parts = [known for known in every if name and name in known]
+        found = list(dict.fromkeys([*near, *parts]))[:5]
+        hint = f"did you mean {', '.join(found)}?" if found else f"known: {', '.join(every)}"
+        if not found and len(every) > MANY:
+            hint = "run 'ctxdoc explain' to list the names"
+        super().__init__(f"no {what} named '{name}'", hint)

@@ -23,7 +23,7 @@ class Exchange(Struct, frozen=True, kw_only=True):
     usage: Usage | None
     """Reported counters, corrected where they counted the cached part twice."""
     double_counted: bool = False
-    markers_assumed: bool = False
+    breakpoints_assumed: bool = False
     """The API cached although the recorded body has no breakpoint."""
 
 
@@ -50,7 +50,7 @@ class Replayer:
             sizes=self.ledger.measure(prefix, corrected),
             usage=corrected,
             double_counted=corrected is not usage,
-            markers_assumed=assumed,
+            breakpoints_assumed=assumed,
         )
 
     def _note_read(self, before: Exchange, prefix: Prefix, tokens: int) -> None:

@@ -82,9 +82,9 @@ NULL = Raw(b"null")
 class Body(Struct, frozen=True):
     """A Messages API body: the fields that reach the prompt, each part still as its bytes."""
 
-    messages: list[Raw]
+    messages: tuple[Raw, ...]
     model: str | None = None
-    tools: list[Raw] | None = None
+    tools: tuple[Raw, ...] | None = None
     system: Raw = NULL
     cache_control: Raw = NULL
     tool_choice: Raw = NULL

@@ -18,16 +18,15 @@ class Registry(Generic[T]):
     Each name is a module of `package` that holds the part under `attribute`.
     """
 
-    def __init__(self, package: str, attribute: str, names: tuple[str, ...]) -> None:
+    def __init__(
+        self, package: str, attribute: str, names: tuple[str, ...], what: str = ""
+    ) -> None:
         self.package = package
         self.attribute = attribute
         self.names = names
-        self._parts: dict[str, T] = {}
-
-    @property
-    def what(self) -> str:
+        self.what = what or attribute.lower()
         """The word for one part, for messages."""
-        return self.attribute.lower()
+        self._parts: dict[str, T] = {}
 
     def __iter__(self) -> Iterator[T]:
         return (self[name] for name in self.names)

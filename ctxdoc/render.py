@@ -23,14 +23,7 @@ from ctxdoc.errors import NoRequestError
 from ctxdoc.model import Body, Request, Section
 from ctxdoc.providers import PROVIDERS, ModelRule
 
-SERVER_FEATURE_TOOLS = ("web_search_", "web_fetch_")
-"""Tools that the platform renders ahead of the system prompt (prompt-caching page, 2026-10-08)."""
-BILLING_LINE = "x-anthropic-billing-header:"
-"""First system block that api.anthropic.com removes (claude-code llm-gateway-protocol page,
-2026-08-22); other hosts keep it."""
-FIRST_PARTY_HOST = "api.anthropic.com"
-UNMARKABLE = frozenset({"thinking", "redacted_thinking"})
-"""Blocks that cannot carry a breakpoint (prompt-caching page, 2026-10-08)."""
+RULES = PROVIDERS["anthropic"]
 
 
 class Segment(Struct, frozen=True, kw_only=True):
@@ -60,6 +53,8 @@ class Segment(Struct, frozen=True, kw_only=True):
     """Whether the body has a bare string here instead of a block."""
     lowered: bool = False
     """Whether the body has a one-block list where the value has a tool result's string."""
+    rendered: bool = True
+    """Whether it is a part of the prompt."""
 
     @property
     def is_block(self) -> bool:
@@ -110,14 +105,30 @@ class Prefix(Struct, frozen=True, kw_only=True, dict=True):
         """Indices of the segments that carry one."""
         return tuple(i for i, segment in enumerate(self.segments) if segment.ttl)
 
+    @cached_property
+    def positions(self) -> tuple[int, ...]:
+        """The lookback position of each segment; a setting has that of the block before it."""
+        out: list[int] = []
+        position, last = 0, ""
+        for segment in self.segments:
+            if segment.is_block:
+                if not (segment.kind == last and segment.kind in RULES.run_kinds):
+                    position += 1
+                last = segment.kind
+            out.append(position)
+        return tuple(out)
+
+    @cached_property
+    def by_rank(self) -> dict[tuple[int, int, int], Segment]:
+        """The segments by their place in render order."""
+        return {segment.rank: segment for segment in self.segments}
+
     @property
     def data_length(self) -> int:
         """Bytes of the whole prompt."""
         return sum(len(s.head) + len(s.data) for s in self.segments)
 
 
-LEVELS = (Section.MODEL, Section.TOOLS, Section.SYSTEM, Section.MESSAGES)
-"""Render order."""
 SETTING_ORDER = (
     "mcp_servers",
     "tools",
@@ -153,24 +164,24 @@ def _render(request: Request) -> Prefix:
     body = request.body
     if body is None:
         raise NoRequestError(f"{request.source}, line {request.line}: the log holds no body")
-    rule = PROVIDERS["anthropic"].find_model(request.model)
+    rule = RULES.find_model(request.model)
     parts = _Parts(body, rule, _billing_line_kept(request))
     blocks = sorted(parts.blocks(), key=lambda segment: segment.rank)
-    rendered = [s for s in blocks if s.kind != "unrendered"]
+    rendered = [s for s in blocks if s.rendered]
     rendered = _with_automatic_breakpoint(body, rendered)
     return Prefix(
         root=rule.id,
         model=request.model,
         segments=tuple(_with_heads(rendered)),
-        unrendered=tuple(s for s in blocks if s.kind == "unrendered"),
+        unrendered=tuple(s for s in blocks if not s.rendered),
         rule=rule,
     )
 
 
 def _billing_line_kept(request: Request) -> bool:
     places = dict(request.place)
-    host = places.get("x-upstream") or places.get("host") or FIRST_PARTY_HOST
-    return host != FIRST_PARTY_HOST
+    host = places.get("x-upstream") or places.get("host") or RULES.host
+    return host != RULES.host
 
 
 class _Parts:
@@ -194,19 +205,20 @@ class _Parts:
             value = canonical.decode(raw)
             tool: dict[str, Json] = value if isinstance(value, dict) else {"": value}
             kind = str(tool.get("type", ""))
-            feature = kind.startswith(SERVER_FEATURE_TOOLS)
+            feature = kind.startswith(RULES.feature_tools)
             deferred = tool.get("defer_loading") is True
             place = index if feature or deferred else ordinary
             ordinary += not (feature or deferred)
-            yield _segment(
+            segment = _segment(
                 tool,
                 section=Section.TOOLS,
                 level=Section.SYSTEM if feature else Section.TOOLS,
-                kind="unrendered" if deferred else "tool",
+                kind="tool",
                 pointer=f"$.tools[{index}]",
                 rank=(_AT["features" if feature else "tools"], place, 0),
                 mark_fault="a deferred tool" if deferred else "",
             )
+            yield replace(segment, rendered=False) if deferred else segment
 
     def system(self) -> Iterator[Segment]:
         content = canonical.decode(self.body.system)
@@ -240,7 +252,7 @@ class _Parts:
                     rank=(_AT["messages"], index, place),
                     role=role if isinstance(role, str) else "",
                     lifted=lifted,
-                    unrendered=kind in UNMARKABLE and index < stripped_before,
+                    rendered=kind not in RULES.unmarkable or index >= stripped_before,
                 )
 
     def thinking_kept_from(self) -> int:
@@ -321,7 +333,7 @@ class _Parts:
 def _is_billing_line(block: Json) -> bool:
     match block:
         case {"type": "text", "text": str(text)}:
-            return text.startswith(BILLING_LINE)
+            return text.startswith(RULES.billing_line)
         case _:
             return False
 
@@ -349,7 +361,8 @@ def _setting(
     yield Segment(
         section=Section.SETTINGS,
         level=level,
-        kind="unrendered" if value == default else "setting",
+        kind="setting",
+        rendered=value != default,
         pointer=pointer,
         rank=(_AT[name], 0, 0),
         data=canonical.encode({name: value}),
@@ -366,27 +379,26 @@ def _block(
     rank: tuple[int, int, int],
     role: str = "",
     lifted: bool = False,
-    unrendered: bool = False,
+    rendered: bool = True,
 ) -> Segment:
     value: dict[str, Json]
     value = block if isinstance(block, dict) else {"type": "text", "text": block}
     kind = str(value.get("type", ""))
     fault = ""
-    if kind in UNMARKABLE:
+    if kind in RULES.unmarkable:
         fault = f"a {kind} block"
     elif kind == "text" and value.get("text") == "":
         fault = "an empty text block"
-    return _segment(
+    segment = _segment(
         value,
         section=section,
         level=section,
-        kind="unrendered" if unrendered else kind,
+        kind=kind,
         pointer=pointer,
         rank=rank,
-        role=role,
-        lifted=lifted,
         mark_fault=fault,
     )
+    return replace(segment, role=role, lifted=lifted, rendered=rendered)
 
 
 def _segment(
@@ -397,8 +409,6 @@ def _segment(
     kind: str,
     pointer: str,
     rank: tuple[int, int, int],
-    role: str = "",
-    lifted: bool = False,
     mark_fault: str = "",
 ) -> Segment:
     form = canonical.canonical(value)
@@ -411,10 +421,8 @@ def _segment(
         data=canonical.encode(form),
         value=form,
         head=b"",
-        role=role,
         ttl=_ttl(value),
         mark_fault=mark_fault,
-        lifted=lifted,
         lowered=isinstance(form, dict)
         and form.get("type") == "tool_result"
         and isinstance(form.get("content"), str)

@@ -14,6 +14,11 @@ from ctxdoc.diff import Change
 from ctxdoc.exchange import Exchange
 from ctxdoc.model import Origin, Section, Usage
 
+TOLERANCE_TOKENS = 20
+"""A difference of so few tokens is no loss."""
+TOLERANCE_SHARE = 0.03
+"""Relative error of a computed size."""
+
 
 class Group(StrEnum):
     """What kind of thing a cause is."""
@@ -96,6 +101,16 @@ class Case(Struct, frozen=True, kw_only=True, dict=True):
     """Whether everything earlier is known, and not just one request."""
 
     @property
+    def alone(self) -> bool:
+        """Whether there is no earlier request at all."""
+        return self.before.request is self.after.request
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether tokens were lost that the tolerance does not explain."""
+        return self.lost > TOLERANCE_TOKENS
+
+    @property
     def measured(self) -> bool:
         """Whether the counters are the API's."""
         return self.origin is Origin.REPORTED
@@ -122,7 +137,8 @@ class Case(Struct, frozen=True, kw_only=True, dict=True):
     def proof(self) -> Confidence:
         """Bodies and counters agree, or only the bodies speak."""
         simulated = self.outcome.usage.cache_read
-        agree = abs(simulated - self.counters.cache_read) <= max(20, 0.03 * simulated)
+        off = abs(simulated - self.counters.cache_read)
+        agree = off <= max(TOLERANCE_TOKENS, TOLERANCE_SHARE * simulated)
         return Confidence.CERTAIN if self.measured and agree else Confidence.LIKELY
 
 
@@ -155,6 +171,8 @@ class Cause(Struct, frozen=True, kw_only=True):
     """What to change, in one or two sentences."""
     match: Callable[[Case], Match | None]
     avoidable: bool = True
+    fallback: bool = False
+    """Whether it stands for what no other cause explains."""
     general: bool = False
     """Whether it says no more than that a place changed: not worth repeating beside a cause that
     knows how."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 from ctxdoc.causes.base import Case, Cause, Confidence, Group, Match, Part, capped
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     prefix, sizes = case.after.prefix, case.after.sizes
     marked = sizes.at(prefix.breakpoints[-1]) if prefix.breakpoints else sizes.total
     minimum = prefix.rule.minimum
@@ -41,5 +41,5 @@ CAUSE = Cause(
     fix="Put more stable content before the breakpoint, or drop the breakpoint; no "
     "error will ever be reported.",
     avoidable=False,
-    match=match,
+    match=_match,
 )

@@ -16,7 +16,7 @@ from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.content import refused_for
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     return refused_for(case, "breakpoint_invalid_target", "it cannot carry a breakpoint")
 
 
@@ -25,6 +25,6 @@ CAUSE = Cause(
     title="a breakpoint on something that cannot carry one",
     group=Group.MARKERS,
     parts=frozenset({Part.REFUSAL}),
-    fix="Walk back to the nearest text, tool_use or tool_result block when placing the marker.",
-    match=match,
+    fix="Walk back to the nearest text, tool_use or tool_result block when placing the breakpoint.",
+    match=_match,
 )

@@ -17,7 +17,7 @@ from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.content import repeated_uncached
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     tokens = repeated_uncached(case)
     if not tokens:
         return None
@@ -34,5 +34,5 @@ CAUSE = Cause(
     group=Group.MARKERS,
     parts=frozenset({Part.WASTE, Part.REACH}),
     fix="Add one moving breakpoint on the last block of the newest message.",
-    match=match,
+    match=_match,
 )

@@ -17,7 +17,7 @@ from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.history import asks_anew
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     change = case.message_change
     if change is None or (change is not case.divergence and case.where != change.place.pointer):
         return None
@@ -41,5 +41,5 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Split the block at the boundary: what stays first, with the breakpoint, what "
     "changes in a block behind it.",
-    match=match,
+    match=_match,
 )

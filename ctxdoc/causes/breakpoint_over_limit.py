@@ -1,13 +1,13 @@
 """More than four breakpoints: the request is refused.
 
 What it is
-    The request carries five or more cache_control markers, counting the automatic one.
+    The request carries five or more cache_control breakpoints, counting the automatic one.
 Why it breaks the prefix
     The API answers 400; nothing is sent to the model.
 Example
     The client used four, a proxy added a fifth.
 What to do
-    Count the markers of tools, system and messages together, and drop the oldest message's first.
+    Count the breakpoints of tools, system and messages together, and drop the oldest message's first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.content import refused_for
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     return refused_for(case, "breakpoint_over_limit", "at most 4 are allowed")
 
 
@@ -25,7 +25,7 @@ CAUSE = Cause(
     title="more than four breakpoints",
     group=Group.MARKERS,
     parts=frozenset({Part.REFUSAL}),
-    fix="Count markers over tools, system and messages together and drop the oldest "
-    "message's marker before adding one.",
-    match=match,
+    fix="Count breakpoints over tools, system and messages together and drop the oldest "
+    "message's breakpoint before adding one.",
+    match=_match,
 )

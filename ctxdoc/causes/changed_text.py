@@ -11,7 +11,7 @@ import re
 from enum import StrEnum
 from functools import cache
 
-from ctxdoc.render import BILLING_LINE
+from ctxdoc.render import RULES
 
 CHUNK = 4096
 WINDOW = 80
@@ -317,7 +317,7 @@ def _is_id(before: str, after: str, at: int) -> bool:
     spans += [
         s for s in loose if _looks_random(after[s[0] : s[1]]) and not _is_path(before, after, at)
     ]
-    if after[after.rfind("\n", 0, at) + 1 : at].startswith(BILLING_LINE):
+    if after[after.rfind("\n", 0, at) + 1 : at].startswith(RULES.billing_line):
         return True
     if any(not _vetoed(after, s[0]) and not _is_color(after, s) for s in spans):
         return not _is_git(after, at)

@@ -16,7 +16,7 @@ from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.content import duration_text
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     if not case.parts[Part.VISIBILITY] or case.gap is None:
         return None
     return Match(
@@ -32,5 +32,5 @@ CAUSE = Cause(
     group=Group.TIME_AND_PLACE,
     parts=frozenset({Part.VISIBILITY}),
     fix="Send one request, wait for its first token, then start the others.",
-    match=match,
+    match=_match,
 )

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ctxdoc import canonical
-from ctxdoc.cache import RULES, places_differ, positions
+from ctxdoc.cache import places_differ
 from ctxdoc.canonical import Json
 from ctxdoc.causes.base import Case, Match, Part
 from ctxdoc.causes.changed_text import (
@@ -25,7 +25,7 @@ from ctxdoc.causes.history import Moved, asks_anew, text_of
 from ctxdoc.diff import Change, Place
 from ctxdoc.exchange import Exchange
 from ctxdoc.model import Section
-from ctxdoc.render import Prefix, Segment
+from ctxdoc.render import RULES, Prefix, Segment
 
 QUOTED = "\x02\x03"
 """Around text of a request in an explanation: the report decides whether it is shown."""
@@ -301,7 +301,7 @@ def positions_behind(case: Case) -> int | None:
     marks = case.after.prefix.breakpoints
     if not case.parts[Part.REACH] or not marks:
         return None
-    at = positions(case.after.prefix)
+    at = case.after.prefix.positions
     shared = [m for m in case.before.prefix.breakpoints if m < len(at) and m < marks[-1]]
     behind = at[marks[-1]] - at[shared[-1]] + 1 if shared else 0
     return behind if behind > RULES.lookback else None

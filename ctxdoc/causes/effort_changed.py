@@ -16,7 +16,7 @@ from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.content import quote, setting_change
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     place = setting_change(case, "$.output_config.effort")
     if place is None:
         return None
@@ -35,5 +35,5 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Choose the effort at the start of the session, or carry the change inside the "
     "conversation where the model supports it.",
-    match=match,
+    match=_match,
 )

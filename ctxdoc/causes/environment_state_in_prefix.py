@@ -18,7 +18,7 @@ from ctxdoc.causes.changed_text import Kind
 from ctxdoc.causes.content import find_value
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     found = find_value(case, Kind.ENVIRONMENT)
     if found is None:
         return None
@@ -36,8 +36,8 @@ CAUSE = Cause(
     title="live state of the surroundings inside the cached prefix",
     group=Group.CONTENT,
     parts=frozenset({Part.DIVERGENCE}),
-    fix="Take the snapshot once per session, or let the model ask for it with a tool; "
-    "never render it again ahead of the history.",
+    fix="Take it out of the prefix: give it in the newest user message, behind the last breakpoint, "
+    "or let the model ask for it with a tool; at most take one snapshot per session.",
     general=True,
-    match=match,
+    match=_match,
 )

@@ -3,7 +3,7 @@
 What it is
     The first request of a conversation: no earlier one wrote a prefix that it could read.
 Why it breaks the prefix
-    It does not. Zero reads on a first request are no dead cache.
+    It does not. Zero reads on a first request are not a dead cache.
 Example
     The record before belongs to another conversation, a title call of another model.
 What to do
@@ -15,9 +15,9 @@ from __future__ import annotations
 from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 
 
-def match(case: Case) -> Match | None:
-    if case.before.request is case.after.request:
-        text = "It is the first request of the log: there was nothing to read yet."
+def _match(case: Case) -> Match | None:
+    if case.alone:
+        text = "It is the first request of the log: nothing earlier is known."
         return Match(explanation=text, confidence=case.proof)
     why = (
         "The earlier request left no entry that this one could share"
@@ -34,5 +34,5 @@ CAUSE = Cause(
     parts=frozenset({Part.COLD}),
     fix="Nothing to do; compare requests of the same conversation.",
     avoidable=False,
-    match=match,
+    match=_match,
 )

@@ -19,7 +19,7 @@ from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.content import forked
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     what = forked(case)
     if what is None:
         return None
@@ -38,5 +38,5 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Send the side call with the same model, tools and system, and append the "
     "instruction as the last user message.",
-    match=match,
+    match=_match,
 )

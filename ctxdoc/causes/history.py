@@ -13,7 +13,7 @@ from ctxdoc.causes.changed_text import changed_span, similarity
 from ctxdoc.diff import Change
 from ctxdoc.exchange import Exchange
 from ctxdoc.model import Section
-from ctxdoc.render import Prefix, Segment
+from ctxdoc.render import RULES, Prefix, Segment
 
 SHORT = 80
 """Bytes up to which a message may be the same by chance, such as 'go on'."""
@@ -225,14 +225,14 @@ def thinking_dropped(case: Case) -> str | None:
     if change is None:
         return None
     before, after = message_blocks(case.before, change), message_blocks(case.after, change)
-    thought = [s for s in before if s.kind in ("thinking", "redacted_thinking")]
+    thought = [s for s in before if s.kind in RULES.unmarkable]
     if not thought:
         return None
     kept = {s.data for s in after}
-    if len(thought) <= sum(s.kind in ("thinking", "redacted_thinking") for s in after):
+    if len(thought) <= sum(s.kind in RULES.unmarkable for s in after):
         return None
     rest_one = [s.data for s in before if s not in thought]
-    rest_two = [s.data for s in after if s.kind not in ("thinking", "redacted_thinking")]
+    rest_two = [s.data for s in after if s.kind not in RULES.unmarkable]
     if rest_one != rest_two or all(s.data in kept for s in thought):
         return None
     stripped = {s.data for s in case.after.prefix.unrendered}

@@ -17,7 +17,7 @@ from ctxdoc.causes.base import Case, Cause, Confidence, Group, Match, Part, capp
 from ctxdoc.causes.history import looks_like_summary, message_count, replaced_by_few
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     change = case.message_change
     if change is None or not replaced_by_few(case):
         return None
@@ -40,5 +40,5 @@ CAUSE = Cause(
     fix="Nothing to repair for one such rewrite; compact rarely, and check that tools "
     "and system stay byte-identical across it.",
     avoidable=False,
-    match=match,
+    match=_match,
 )

@@ -19,7 +19,7 @@ from ctxdoc.causes.content import quote
 from ctxdoc.causes.history import asks_anew
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     change = case.message_change
     if change is None or change.before is None or asks_anew(case):
         return None
@@ -40,5 +40,5 @@ CAUSE = Cause(
     fix="Edit history rarely and in large batches (when the window is nearly full), or "
     "let it stay; better, keep large results out of the context from the start.",
     general=True,
-    match=match,
+    match=_match,
 )

@@ -17,7 +17,7 @@ from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.history import dropped_messages
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     change = case.message_change
     dropped = dropped_messages(case)
     if change is None or not dropped:
@@ -37,5 +37,5 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Move the window in large steps (drop many messages rarely), or compact once "
     "and then only append.",
-    match=match,
+    match=_match,
 )

@@ -18,7 +18,7 @@ from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.content import image_difference
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     found = image_difference(case)
     if found is None:
         return None
@@ -36,5 +36,5 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Keep images and remove old ones rarely and together, at a point where the "
     "history is rewritten anyway; sending them smaller costs no rewrite.",
-    match=match,
+    match=_match,
 )

@@ -19,7 +19,7 @@ from ctxdoc.causes.content import quote
 from ctxdoc.causes.history import injected_difference
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     found = injected_difference(case)
     if found is None:
         return None
@@ -37,5 +37,5 @@ CAUSE = Cause(
     group=Group.CONTENT,
     parts=frozenset({Part.DIVERGENCE}),
     fix="Store what was sent and replay it at the same place; add changes at the end only.",
-    match=match,
+    match=_match,
 )

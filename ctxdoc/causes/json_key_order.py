@@ -17,7 +17,7 @@ from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.content import find_key_order
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     place = find_key_order(case)
     if place is None:
         return None
@@ -36,5 +36,5 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Serialise with one fixed key order from the first request on, and replay a "
     "call's arguments as they were received.",
-    match=match,
+    match=_match,
 )

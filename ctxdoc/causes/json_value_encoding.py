@@ -18,7 +18,7 @@ from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.content import find_leaf, same_json_value
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     leaf = find_leaf(case, same_json_value)
     if leaf is None:
         return None
@@ -37,5 +37,5 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Store and replay the argument text as it was received instead of parsing and "
     "dumping it again.",
-    match=match,
+    match=_match,
 )

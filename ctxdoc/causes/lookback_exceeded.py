@@ -16,15 +16,16 @@ from __future__ import annotations
 
 from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.content import positions_behind
+from ctxdoc.render import RULES
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     behind = positions_behind(case)
     if behind is None:
         return None
     return Match(
         explanation=f"Nothing earlier changed, but the last entry lies {behind} positions before the "
-        "breakpoint, and only 20 are looked at, the breakpoint's own included.",
+        f"breakpoint, and only {RULES.lookback} are looked at, the breakpoint's own included.",
         confidence=case.proof,
     )
 
@@ -36,5 +37,5 @@ CAUSE = Cause(
     parts=frozenset({Part.REACH}),
     fix="Leave a second breakpoint on the last block of the previous request (or one "
     "every fifteen blocks), or join the blocks into fewer.",
-    match=match,
+    match=_match,
 )

@@ -19,7 +19,7 @@ from ctxdoc.causes.changed_text import Kind
 from ctxdoc.causes.content import find_value
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     found = find_value(case, Kind.MEMORY)
     if found is None:
         return None
@@ -40,5 +40,5 @@ CAUSE = Cause(
     fix="Fetch memories and instructions once per session, or append them to the newest "
     "user message behind the last breakpoint.",
     general=True,
-    match=match,
+    match=_match,
 )

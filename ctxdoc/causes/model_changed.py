@@ -15,7 +15,7 @@ from __future__ import annotations
 from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     before, after = case.before.prefix, case.after.prefix
     if before.root == after.root:
         return None
@@ -34,5 +34,5 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Stay on one model inside a session; give side work for another model a small "
     "context of its own, and do not switch back and forth.",
-    match=match,
+    match=_match,
 )

@@ -16,7 +16,7 @@ from __future__ import annotations
 from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     prefix = case.after.prefix
     if prefix.breakpoints or case.counters.cache_write or case.counters.cache_read:
         return None
@@ -36,5 +36,5 @@ CAUSE = Cause(
     parts=frozenset({Part.NEVER_CACHED, Part.REACH}),
     fix="Put cache_control on the last system block and on the newest message (or at "
     "the top level of the body), and check the body that leaves the process.",
-    match=match,
+    match=_match,
 )

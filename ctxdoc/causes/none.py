@@ -16,8 +16,8 @@ from __future__ import annotations
 from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 
 
-def match(case: Case) -> Match | None:
-    if case.lost > 20:
+def _match(case: Case) -> Match | None:
+    if case.is_loss:
         return None
     return Match(
         explanation="Everything that had been cached and could be shared was read; the rest is new.",
@@ -32,5 +32,5 @@ CAUSE = Cause(
     parts=frozenset({Part.NOTHING}),
     fix="Nothing to do.",
     avoidable=False,
-    match=match,
+    match=_match,
 )

@@ -16,7 +16,7 @@ from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.content import setting_change
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     place = setting_change(case, "$.output_config.format", "$.output_format")
     if place is None:
         return None
@@ -34,5 +34,5 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Keep one output format per conversation; ask for the final shape in a message "
     "or with a tool.",
-    match=match,
+    match=_match,
 )

@@ -16,7 +16,7 @@ from ctxdoc.causes.base import Case, Cause, Confidence, Group, Match, Part
 from ctxdoc.causes.content import unseen
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     if not case.parts[Part.PROVIDER]:
         return None
     hidden = unseen(case)
@@ -39,5 +39,5 @@ CAUSE = Cause(
     parts=frozenset({Part.PROVIDER}),
     fix="Nothing to change in the request; note both request ids and report it if it repeats.",
     avoidable=False,
-    match=match,
+    match=_match,
 )

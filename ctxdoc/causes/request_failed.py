@@ -16,7 +16,7 @@ from ctxdoc.causes.base import Case, Cause, Confidence, Group, Match, Part
 from ctxdoc.causes.content import quote
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     error = case.after.request.refused
     if not error or case.refusal is not None:
         return None
@@ -33,5 +33,5 @@ CAUSE = Cause(
     parts=frozenset({Part.REFUSAL}),
     fix="See the API's message, and compare requests that were answered.",
     avoidable=False,
-    match=match,
+    match=_match,
 )

@@ -20,7 +20,7 @@ from ctxdoc.causes.changed_text import Kind
 from ctxdoc.causes.content import find_value
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     found = find_value(case, Kind.ID) or find_value(case, Kind.COUNTER)
     if found is None:
         return None
@@ -40,5 +40,5 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Move the value into metadata, a header, or the newest user message behind the "
     "last breakpoint.",
-    match=match,
+    match=_match,
 )

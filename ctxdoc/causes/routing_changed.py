@@ -16,7 +16,7 @@ from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.content import place_change
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     change = place_change(case)
     if change is None or not case.parts[Part.PLACE]:
         return None
@@ -33,5 +33,5 @@ CAUSE = Cause(
     parts=frozenset({Part.PLACE}),
     fix="Pin one provider, account and workspace for the conversation (fallbacks off, "
     "or a sticky session key).",
-    match=match,
+    match=_match,
 )

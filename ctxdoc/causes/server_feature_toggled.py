@@ -16,7 +16,7 @@ from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.content import feature_change
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     place = feature_change(case)
     if place is None:
         return None
@@ -36,5 +36,5 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Send the same server features on every request of a conversation and say in "
     "the message when one is wanted; switch speed between conversations.",
-    match=match,
+    match=_match,
 )

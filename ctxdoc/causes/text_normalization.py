@@ -16,7 +16,7 @@ from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.content import find_leaf, same_normalized
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     leaf = find_leaf(case, same_normalized)
     if leaf is None:
         return None
@@ -33,5 +33,5 @@ CAUSE = Cause(
     group=Group.CONTENT,
     parts=frozenset({Part.DIVERGENCE}),
     fix="Replay exactly the text that was sent; trim and normalise only what is shown to people.",
-    match=match,
+    match=_match,
 )

@@ -18,7 +18,7 @@ from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.history import thinking_dropped
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     change = case.message_change
     who = thinking_dropped(case)
     if change is None or who is None:
@@ -38,5 +38,5 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Replay thinking blocks with their signatures for as long as the turn is in the "
     "history; on models that do not keep them, expect this once per user turn.",
-    match=match,
+    match=_match,
 )

@@ -17,7 +17,7 @@ from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.content import quote, setting_change
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     place = setting_change(case, "$.thinking")
     if place is None:
         return None
@@ -35,5 +35,5 @@ CAUSE = Cause(
     group=Group.SETTINGS,
     parts=frozenset({Part.DIVERGENCE}),
     fix="Keep one thinking setting per conversation.",
-    match=match,
+    match=_match,
 )

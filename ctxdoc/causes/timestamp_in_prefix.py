@@ -20,7 +20,7 @@ from ctxdoc.causes.changed_text import Kind
 from ctxdoc.causes.content import find_value
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     found = find_value(case, Kind.TIME)
     if found is None:
         return None
@@ -40,5 +40,5 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Take the time out of the prefix: give it in the newest user message, behind "
     "the last breakpoint, or round it to the day if the day is enough.",
-    match=match,
+    match=_match,
 )

@@ -17,7 +17,7 @@ from ctxdoc.causes.content import quote
 from ctxdoc.causes.history import ids_regenerated
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     change = case.message_change
     if change is None or not ids_regenerated(case):
         return None
@@ -37,5 +37,5 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Keep the ids that the API gave; where they must be made, derive them from the "
     "call's position or content.",
-    match=match,
+    match=_match,
 )

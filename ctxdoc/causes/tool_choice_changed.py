@@ -16,7 +16,7 @@ from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.content import quote, setting_change
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     place = setting_change(case, "$.tool_choice")
     if place is None:
         return None
@@ -35,5 +35,5 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Keep tool_choice as it is and ask for the final tool in the prompt, or accept "
     "the one-time rewrite.",
-    match=match,
+    match=_match,
 )

@@ -16,7 +16,7 @@ from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.content import quote, tool_data, tool_names
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     change = case.tool_change
     if change is None or change.before is None or change.after is None:
         return None
@@ -43,5 +43,5 @@ CAUSE = Cause(
     fix="Build the tool definitions once per session from fixed text; keep random "
     "names, paths and dates out of descriptions and schemas.",
     general=True,
-    match=match,
+    match=_match,
 )

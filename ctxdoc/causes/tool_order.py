@@ -16,7 +16,7 @@ from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.content import tool_data
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     change = case.tool_change
     if change is None:
         return None
@@ -39,5 +39,5 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Sort the tools by name before every request: servers in a fixed order, tools "
     "sorted inside.",
-    match=match,
+    match=_match,
 )

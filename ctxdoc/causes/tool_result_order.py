@@ -16,7 +16,7 @@ from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.history import message_blocks
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     change = case.message_change
     if change is None:
         return None
@@ -39,5 +39,5 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Sort the results of one batch into the order of their tool_use blocks, on the "
     "first send as well as on replay.",
-    match=match,
+    match=_match,
 )

@@ -17,7 +17,7 @@ from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.content import mcp_change, tool_names
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     change = case.tool_change or mcp_change(case)
     if change is None:
         return None
@@ -47,5 +47,5 @@ CAUSE = Cause(
     fix="Keep the tool list of the session: answer calls to an absent server with an "
     "error result instead of removing its tools, and load later tools with "
     "defer_loading.",
-    match=match,
+    match=_match,
 )

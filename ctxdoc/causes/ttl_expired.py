@@ -18,7 +18,7 @@ from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.content import duration_text
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     if not case.parts[Part.EXPIRY]:
         return None
     gap = (
@@ -39,5 +39,5 @@ CAUSE = Cause(
     parts=frozenset({Part.EXPIRY}),
     fix="For pauses between five minutes and an hour use ttl 1h on the stable "
     "breakpoints, or send a cheap keep-alive before the entry ends.",
-    match=match,
+    match=_match,
 )

@@ -1,13 +1,13 @@
 """A one-hour breakpoint comes after a five-minute one: the request is refused.
 
 What it is
-    In render order (tools, system, messages) a marker with ttl 1h stands behind one with 5m.
+    In render order (tools, system, messages) a breakpoint with ttl 1h stands behind one with 5m.
 Why it breaks the prefix
     The API answers 400: longer lifetimes must come first.
 Example
-    A plain marker on the tools and ttl 1h on the system prompt.
+    A plain breakpoint on the tools and ttl 1h on the system prompt.
 What to do
-    Give the earlier marker ttl 1h too, or leave it out.
+    Give the earlier breakpoint ttl 1h too, or leave it out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.content import refused_for
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     return refused_for(case, "ttl_order_invalid", "it asks for 1h behind a 5m breakpoint")
 
 
@@ -25,6 +25,6 @@ CAUSE = Cause(
     title="a one-hour breakpoint after a five-minute one",
     group=Group.MARKERS,
     parts=frozenset({Part.REFUSAL}),
-    fix="Give the earlier marker ttl 1h as well, or leave it out.",
-    match=match,
+    fix="Give the earlier breakpoint ttl 1h as well, or leave it out.",
+    match=_match,
 )

@@ -17,7 +17,7 @@ from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.content import quote
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     change = case.divergence
     if change is None:
         text = "The counters do not fit what the requests show, and no rule explains it."
@@ -35,5 +35,6 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Look at the first differing byte above and find out what in your code writes that place.",
     general=True,
-    match=match,
+    fallback=True,
+    match=_match,
 )

@@ -16,7 +16,7 @@ from __future__ import annotations
 from ctxdoc.causes.base import Case, Cause, Confidence, Group, Match, Part
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     if not (case.before.double_counted or case.after.double_counted):
         return None
     return Match(
@@ -34,5 +34,5 @@ CAUSE = Cause(
     fix="Take the counters as the API defines them (input_tokens is the uncached rest), "
     "or subtract reads and writes before summing.",
     avoidable=False,
-    match=match,
+    match=_match,
 )

@@ -15,7 +15,7 @@ from __future__ import annotations
 from ctxdoc.causes.base import Case, Cause, Confidence, Group, Match, Part
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     if not case.same_response:
         return None
     return Match(
@@ -33,5 +33,5 @@ CAUSE = Cause(
     fix="Group records by response id and count each id once, keeping the one with the "
     "largest output count.",
     avoidable=False,
-    match=match,
+    match=_match,
 )

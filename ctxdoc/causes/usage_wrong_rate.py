@@ -17,7 +17,7 @@ from ctxdoc.causes.accounting import find_wrong_rate
 from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 
 
-def match(case: Case) -> Match | None:
+def _match(case: Case) -> Match | None:
     return find_wrong_rate(case)
 
 
@@ -30,5 +30,5 @@ CAUSE = Cause(
     "the input price, ephemeral_5m_input_tokens at 1.25; reads at the model's read "
     "price.",
     avoidable=False,
-    match=match,
+    match=_match,
 )

@@ -78,7 +78,7 @@ def root(
         ),
     ] = False,
 ) -> None:
-    """Find out why a prompt cache is dead, what a context costs, and what would help.
+    """Find out why a prompt cache is dead: the byte, the cause, the price and the fix.
 
     \b
     Examples:
@@ -86,18 +86,19 @@ def root(
       ctxdoc diagnose agent.jsonl --pair 7,8
       ctxdoc explain timestamp_in_prefix
 
-    Exit codes: 0 done; 1 a limit was broken, or --exit-code and the cache is not alive; 2 wrong
-    arguments or unreadable input; 3 no usable request in the input; 70 a fault in ctxdoc.
+    Exit codes: 0 done; 1 --exit-code was given and the cache is not alive; 2 wrong arguments or
+    unreadable input; 3 no usable request in the input; 70 a fault in ctxdoc.
     """
     del version
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs the program and exits with its code."""
-    sys.exit(_guarded(lambda: app(arguments, prog_name="ctxdoc")))
+    words = sys.argv[1:] if arguments is None else arguments
+    sys.exit(_guarded(lambda: app(words, prog_name="ctxdoc"), debug="--debug" in words))
 
 
-def _guarded(run: Callable[[], object]) -> int:
+def _guarded(run: Callable[[], object], *, debug: bool) -> int:
     try:
         run()
     except CtxdocError as error:
@@ -108,7 +109,7 @@ def _guarded(run: Callable[[], object]) -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 2
     except Exception as error:
-        _say_fault(error)
+        _say_fault(error, debug)
         return FAULT
     return 0
 
@@ -117,14 +118,12 @@ def _say(error: CtxdocError) -> None:
     lines = [f"ctxdoc: nothing was analysed: {error.message}"]
     if error.hint:
         lines.append(f"  hint: {error.hint}")
-    if error.page:
-        lines.append(f"  more: ctxdoc explain {error.page}")
     _write_error("\n".join(lines))
 
 
-def _say_fault(error: Exception) -> None:
+def _say_fault(error: Exception, debug: bool) -> None:
     """No traceback unless asked for: its lines may hold parts of a prompt."""
-    if "--debug" in sys.argv:
+    if debug:
         import traceback
 
         traceback.print_exception(error)

@@ -18,6 +18,7 @@ from ctxdoc.cli.options import (
     OutputOption,
     QuietOption,
     StrictOption,
+    check_model,
     warn,
     write_report,
 )
@@ -73,6 +74,7 @@ def diagnose(
     """
     del debug
     OUTPUTS[form]
+    check_model(model)
     found, skipped = _diagnose(inputs, pair, model, strict, diff)
     for line in skipped:
         warn(line, quiet=quiet)
@@ -141,6 +143,5 @@ def _skipped(log: Log) -> list[str]:
     if not log.skipped:
         return []
     first = log.skipped[0]
-    return [
-        f"{len(log.skipped)} records skipped, the first: {first.source}, line {first.line}: {first.reason}"
-    ]
+    records = "1 record" if len(log.skipped) == 1 else f"{len(log.skipped)} records"
+    return [f"{records} skipped, the first: {first.source}, line {first.line}: {first.reason}"]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ctxdoc.causes import CAUSES
+from ctxdoc.causes import CAUSES, Group
 from ctxdoc.cli.command import Command
 from ctxdoc.cli.options import emit
 from ctxdoc.cli.topics import TOPICS
@@ -54,12 +54,19 @@ def _page(name: str) -> str:
         return TOPICS[name]
     every = _every_name()
     near = get_close_matches(name.replace("-", "_"), every, n=3, cutoff=0.6)
+    words = {word for known in every for word in known.split("_")}
+    for word in get_close_matches(name, words, n=2, cutoff=0.8):
+        near += [known for known in every if word in known.split("_")]
     raise UnknownNameError("page", name, near, every)
 
 
 def _list() -> str:
-    lines = ["Causes"]
-    lines += [f"  {cause.id:<34} {cause.title}" for cause in CAUSES]
+    lines = []
+    for group in Group:
+        lines += [f"Causes: {group}"]
+        lines += [f"  {cause.id:<34} {cause.title}" for cause in CAUSES if cause.group is group]
+        lines += [""]
+    lines.pop()
     lines += ["", "Log formats"]
     lines += [f"  {form.id:<34} {form.title}" for form in FORMATS]
     lines += ["", "Topics"]

@@ -7,13 +7,15 @@ import shutil
 import sys
 import tempfile
 from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ctxdoc.errors import InputError
+from ctxdoc.errors import InputError, UnknownNameError
 from ctxdoc.outputs import OUTPUTS, Style
+from ctxdoc.providers import PROVIDERS
 from ctxdoc.reports import Report
 from ctxdoc.visible import harmless
 
@@ -67,7 +69,7 @@ def write_report(report: Report, form: str, output: str, *, no_color: bool) -> N
 
 
 def emit(text: str) -> None:
-    """Writes to standard output; a reader who is gone ends the program quietly.
+    """Writes to standard output; a reader who is gone is no error, and changes no exit code.
 
     Raises InputError when standard output is closed or full.
     """
@@ -79,7 +81,6 @@ def emit(text: str) -> None:
     except BrokenPipeError:
         # A flush at exit would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(0) from None
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         reason = error.strerror or str(error)
@@ -120,6 +121,15 @@ def _write_whole(path: Path, text: str) -> None:
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"cannot write {path}: {reason}", "choose another --output") from error
+
+
+def check_model(name: str) -> None:
+    """Raises UnknownNameError for a model that has no rules."""
+    provider = PROVIDERS["anthropic"]
+    if name and not provider.find_model(name).known:
+        every = list(provider.models)
+        near = get_close_matches(name, every, n=3)
+        raise UnknownNameError("model", name, near, every)
 
 
 def warn(text: str, *, quiet: bool) -> None:

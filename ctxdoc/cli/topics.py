@@ -17,7 +17,10 @@ TOPICS = {
   reported     the API's own counters
   calibrated   shared out between reported counters, by the weight of each block
   estimated    made from characters: no counter was there (±25 %)
-  simulated    what the cache model computes""",
+  simulated    what the cache model computes
+
+  Step 1 is "recorded" where the log holds the same prompt twice, and "replayed" where the cache model
+  answers what a second sending would read.""",
     "rules": """The cache rules that ctxdoc applies (prompt-caching page, 2026-10-08)
 
   The prompt is compared byte by byte in render order: tools, system, messages. An entry is
@@ -28,9 +31,9 @@ TOPICS = {
   begun. Below the model's minimum nothing is cached, without an error.""",
     "exit-codes": """Exit codes
 
-  0    done; every limit held
-  1    done; a limit was broken, or --exit-code was given and the cache is not alive
-  2    nothing was analysed: wrong arguments, unreadable file, bad configuration
+  0    done
+  1    done, and --exit-code was given and the cache is not alive (a cold one is not, either)
+  2    nothing was analysed: wrong arguments or an unreadable file
   3    nothing was analysed: no usable request in the input
   70   a fault in ctxdoc itself""",
 }

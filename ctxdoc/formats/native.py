@@ -1,7 +1,8 @@
-"""The log that `ctxdoc record` writes: one request and its response a line.
+"""ctxdoc's own log: one request and its response a line.
 
 How to get one
-    Run your agent under `ctxdoc record -- CMD`, or write the lines yourself.
+    Write a line for each call where your code or your proxy sees both: the body as it was handed to the
+    client, and the answer with its `usage`.
 
 What a line holds
     {"timestamp": start of the request, "headers": {...}, "request": the body as sent,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from ctxdoc.outputs.base import Output, Style
 from ctxdoc.registry import Registry
 
-OUTPUTS: Registry[Output] = Registry("ctxdoc.outputs", "OUTPUT", ("text", "json", "markdown"))
+OUTPUTS: Registry[Output] = Registry(
+    "ctxdoc.outputs", "OUTPUT", ("text", "json", "markdown"), "format"
+)
 
 __all__ = ["OUTPUTS", "Output", "Style"]

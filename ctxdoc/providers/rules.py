@@ -39,6 +39,16 @@ class Provider(Struct, frozen=True, kw_only=True, dict=True):
     """Positions looked at from a breakpoint back, itself included."""
     max_breakpoints: int
     ttl_seconds: dict[str, int]
+    run_kinds: frozenset[str]
+    """A run of blocks of one of these kinds is one position of the lookback."""
+    feature_tools: tuple[str, ...]
+    """Beginnings of the types of tools that are rendered ahead of the system prompt."""
+    unmarkable: frozenset[str]
+    """Blocks that cannot carry a breakpoint."""
+    host: str
+    """The provider's own host."""
+    billing_line: str
+    """Beginning of a first system block that the provider's own host removes."""
     data: str
     """File of model rows beside this module."""
 

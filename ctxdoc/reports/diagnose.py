@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ctxdoc.canonical import Json
+from ctxdoc.causes import Group
 from ctxdoc.causes import Part as LossPart
 from ctxdoc.causes.content import QUOTED, duration_text
 from ctxdoc.diagnose import Diagnosis, Finding, State
@@ -54,7 +55,7 @@ def _parts(found: Diagnosis, excerpts: bool) -> Iterator[Part]:
         _verdict(found),
         _pair(found),
     )
-    place = found.first_difference
+    place = found.first_difference if _shows_place(found) else None
     if place is not None:
         byte = f", byte {place.byte:,}" if place.byte is not None else ""
         where = f"{place.pointer}{byte} ({SECTION_NAMES[place.section]})"
@@ -67,12 +68,18 @@ def _parts(found: Diagnosis, excerpts: bool) -> Iterator[Part]:
         yield _comparison_table(found)
         if found.comparison.more:
             yield Notes("What else changed", found.comparison.more)
-    yield Fields(tuple(_token_rows(found)))
+    if not found.case.alone:
+        yield Fields(tuple(_token_rows(found)))
     if found.also:
         yield Notes("Also true", tuple(_finding_line(f, excerpts) for f in found.also))
     if found.notes:
         yield Notes("Not checked, or assumed", found.notes)
     yield Notes("More", (f"ctxdoc explain {found.finding.cause.id}",))
+
+
+def _shows_place(found: Diagnosis) -> bool:
+    """Where nothing is wrong, a place would look like a fault."""
+    return found.finding.cause.group is not Group.HEALTHY or found.case.is_loss
 
 
 def _verdict(found: Diagnosis) -> str:
@@ -87,7 +94,7 @@ def _verdict(found: Diagnosis) -> str:
         case State.BELOW_MINIMUM:
             return "nothing can be cached: the prompt is shorter than the model's minimum"
         case State.COLD:
-            return "nothing was there to be read: this is no dead cache"
+            return "nothing was there to be read: this is not a dead cache"
         case _ if case.part is LossPart.REFUSAL and case.refusal is None:
             return "the request failed: nothing was read or written"
         case State.DEAD if case.part is LossPart.REFUSAL:
@@ -104,7 +111,7 @@ def _pair(found: Diagnosis) -> str:
     before, after = found.case.before.request, found.case.after.request
     model = found.case.after.prefix.model or "no model"
     gap = f" · {duration_text(found.case.gap)} apart" if found.case.gap is not None else ""
-    if found.case.before is found.case.after or before is after:
+    if found.case.alone:
         return f"{_name(after)} · {model}"
     chosen = f"\n{found.chosen}; --pair N,M shows another" if found.chosen else ""
     return f"{_name(before)} → {_name(after)} · {model}{gap}{chosen}"
@@ -116,7 +123,8 @@ def _name(request: Request) -> str:
 
 def _main_rows(found: Diagnosis, excerpts: bool) -> Iterator[Row]:
     cause, match = found.finding.cause, found.finding.match
-    yield Row("Cause", f"{cause.id} ({match.confidence}): {cause.title}", strong=True)
+    sure = "" if cause.group is Group.HEALTHY else f" ({match.confidence})"
+    yield Row("Cause", f"{cause.id}{sure}: {cause.title}", strong=True)
     yield Row("", said(match.explanation, excerpts))
     yield Row("Money", _money(found))
     yield Row("Fix", cause.fix, strong=True)
@@ -127,7 +135,7 @@ def _money(found: Diagnosis) -> str:
     if cost.paid is None:
         return "- (refused or repeated)" if found.lost is None else "- (this model is unpriced)"
     approximately = "" if found.cost_origin is Origin.REPORTED else f", {found.cost_origin}"
-    if found.lost is None or found.lost <= 20:
+    if found.lost is None or not found.case.is_loss:
         return f"{money_text(cost.paid)} for this request{approximately}; nothing lost"
     return (
         f"{money_text(cost.lost)} lost on this request: {money_text(cost.paid)} paid, "
@@ -148,6 +156,8 @@ def _step_rows(found: Diagnosis) -> Iterator[Row]:
         )
     if found.comparison is not None:
         text = "first differing byte by three comparisons:"
+    elif case.alone:
+        text = "not possible: there is one request only; give the one before it as well"
     elif case.divergence is None:
         text = "not needed: the later request only appends (--diff runs it all the same)"
     else:
@@ -186,19 +196,13 @@ def _byte(value: int | None) -> str:
 
 
 def _token_rows(found: Diagnosis) -> Iterator[Row]:
-    case = found.case
+    sizes = found.case.after.sizes
     yield Row(
         "Tokens",
-        f"identical prefix {case.identical:,} · survives {tokens_text(found.survives)} · "
-        f"lost {tokens_text(found.lost)} ({tokens_origin(found)})",
+        f"equal from the start in whole blocks {found.case.identical:,} ({sizes.origin}) · "
+        f"survives {tokens_text(found.survives)} · lost {tokens_text(found.lost)} "
+        f"({found.tokens_origin})",
     )
-
-
-def tokens_origin(found: Diagnosis) -> Origin:
-    """The weakest origin among the token numbers of a diagnosis."""
-    if found.case.measured and found.case.before.usage is not None:
-        return Origin.REPORTED
-    return found.case.after.sizes.origin
 
 
 def _finding_line(finding: Finding, excerpts: bool) -> str:
@@ -253,7 +257,8 @@ def diagnosis_json(found: Diagnosis, excerpts: bool = True) -> dict[str, Json]:
             "identical_prefix": case.identical,
             "survives": found.survives,
             "lost": found.lost,
-            "origin": str(tokens_origin(found)),
+            "origin": str(found.tokens_origin),
+            "identical_prefix_origin": str(case.after.sizes.origin),
         },
         "cost": {
             "paid": money_json(found.cost.paid),
