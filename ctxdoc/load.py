@@ -8,6 +8,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Iterator
+from itertools import islice
 
 import msgspec
 from msgspec import Raw
@@ -116,7 +117,9 @@ def _read_unknown(source: Source) -> Iterator[Item]:
         reason = "of no known log format: no 'messages', no 'request'"
         return Skipped(document.source, document.line, reason)
 
-    yield from by_document(skip)(source)
+    found = by_document(skip)(source)
+    # What is no JSON at all, such as a README in a folder, is named once.
+    yield from found if source.shapes else islice(found, 1)
 
 
 def _named(item: Skipped) -> str:

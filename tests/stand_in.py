@@ -53,6 +53,8 @@ class StandIn:
         self.minimum = minimum
         self.lookback = lookback
         self.ready = ready
+        self.hits: list[int] = []
+        """Blocks that each request read, in order."""
         self.entries: dict[tuple[str, ...], tuple[float, float, str]] = {}
 
     def answer(self, body: Body, now: float) -> dict[str, Any]:
@@ -75,6 +77,7 @@ class StandIn:
             if mark is not None
         ]
         hit = self._hit(keys, places, [i for i, _ in marks], now)
+        self.hits.append(hit + 1)
         read = ends[hit] if hit >= 0 else 0
         if hit >= 0:
             ready, _, ttl = self.entries[keys[hit]]

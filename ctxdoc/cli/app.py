@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "diagnose": "Say why the cache was not read, to the byte, with the price and the fix.",
+    "replay": "Read logs of any known format: requests, sessions, tokens, money.",
+    "formats": "List the log formats that can be read.",
     "explain": "Explain a cause, a format or a topic.",
 }
 """Each is a module of this package with an `app`; the text is its line in the help."""

@@ -54,8 +54,10 @@ class Source:
         """Dotted paths of the members of the first JSON documents, to a depth of three.
 
         `[]` stands for the items of a list. A document that is cut by the end of the head shows the
-        members up to there. Empty for what is no JSON.
+        members up to there. Empty for what does not begin as JSON.
         """
+        if self.head.lstrip()[:1] not in (b"{", b"["):
+            return ()
         found: list[frozenset[str]] = []
         for line in self.head.split(b"\n"):
             if line.lstrip()[:1] in (b"{", b"["):
@@ -141,7 +143,11 @@ class Source:
         return b"".join(pieces)
 
     def _whole_file(self, number: int, first: bytes) -> Iterator[Document | Skipped]:
-        data = first + self.data()
+        try:
+            data = first + self.data()
+        except InputError as error:
+            yield Skipped(self.name, number, error.message)
+            return
         try:
             msgspec.json.decode(data, type=Raw)
         except (msgspec.DecodeError, RecursionError) as error:

@@ -40,7 +40,8 @@ def _lines(part: Part) -> Iterator[str]:
             yield _row(tuple("---" for _ in part.columns))
             yield from (_row(row) for row in part.rows)
         case Notes():
-            yield f"**{_escaped(part.title)}**\n"
+            if part.title:
+                yield f"**{_escaped(part.title)}**\n"
             yield from (f"- {_escaped(line)}" for line in part.lines)
     yield ""
 

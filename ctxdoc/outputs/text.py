@@ -52,7 +52,8 @@ def _print(console: Console, part: Part) -> None:
         case Table():
             _print_table(console, part)
         case Notes():
-            console.print(_said(part.title, style="bold"))
+            if part.title:
+                console.print(_said(part.title, style="bold"))
             for line in part.lines:
                 console.print(Padding(_said(line, overflow="fold"), (0, 0, 0, 2)))
             console.print()
