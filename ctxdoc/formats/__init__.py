@@ -5,6 +5,19 @@ from __future__ import annotations
 from ctxdoc.formats.base import Format
 from ctxdoc.registry import Registry
 
-FORMATS: Registry[Format] = Registry("ctxdoc.formats", "FORMAT", ("native", "body"))
+FORMATS: Registry[Format] = Registry(
+    "ctxdoc.formats",
+    "FORMAT",
+    (
+        "vcrpy_parsed",
+        "vcrpy",
+        "r_vcr",
+        "ruby_vcr",
+        "go_vcr",
+        "httpmock",
+        "native",
+        "body",
+    ),
+)
 
 __all__ = ["FORMATS", "Format"]

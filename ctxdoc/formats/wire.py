@@ -28,7 +28,8 @@ OTHER = re.compile(
     r"count_tokens|/batches|/files|/models/?$|/embeddings|/event_logging", re.IGNORECASE
 )
 """Paths that do not."""
-MODEL_IN_PATH = re.compile(r"/models?/([^/:]+(?::\d+)?)(?:[:/]|$)")
+MODEL_IN_PATH = re.compile(r"/models?/([^/]+?)(?::[A-Za-z]+)?(?:/|$)")
+"""Bedrock's versions and ARNs hold colons, Google's methods stand behind one."""
 
 
 class Exchange(Struct, frozen=True, kw_only=True):
@@ -141,8 +142,8 @@ def _model(values: Any, path: str) -> str:
     named = text_of(values.get("model")) if isinstance(values, Mapping) else ""
     if named:
         return named
-    found = MODEL_IN_PATH.search(unquote(path))
-    return found[1] if found else ""
+    found = MODEL_IN_PATH.search(path)
+    return unquote(found[1]) if found else ""
 
 
 def _messages_body(raw: Raw | None, values: Any, model: str, notes: list[str]) -> Body | None:
