@@ -59,9 +59,8 @@ def request_of(exchange: Exchange) -> Item:
     response = _answer(exchange, notes)
     model = _model(values, path) or (response.model if response else "")
     if not isinstance(values, Mapping) and (response is None or response.usage is None):
-        return Skipped(
-            exchange.source, exchange.line, "neither a body nor counters of a model call"
-        )
+        reason = "; ".join(["neither a body nor counters of a model call", *notes])
+        return Skipped(exchange.source, exchange.line, reason)
     return Request(
         source=exchange.source,
         line=exchange.line,
