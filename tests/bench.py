@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
-from tests.sessions import START, first_body, lines, marked, record, turn
+from tests.sessions import START, first_body, lines, marked, prose, record, turn
 
 RUNS = 7
 
@@ -65,6 +65,93 @@ def measured(command: list[str], runs: int = RUNS) -> tuple[float, float]:
     return best, peak
 
 
+READ = "import sys; from ctxdoc.load import read_log; read_log([sys.argv[1]])"
+ORJSON = "import sys, orjson; [orjson.loads(line) for line in open(sys.argv[1], 'rb')]"
+MEGABYTES = 100
+
+
+def transcript(path: Path, size: int) -> None:
+    """A Claude Code session of about that many bytes: two records a response, and tool results."""
+    rng = random.Random(5)
+    texts = [prose(rng, 1500) for _ in range(40)]
+    with path.open("w", encoding="utf-8") as stream:
+        number = 0
+        while stream.tell() < size:
+            number += 1
+            at = (START + timedelta(seconds=20 * number)).isoformat()
+            common = {
+                "sessionId": "bench",
+                "timestamp": at,
+                "isSidechain": False,
+                "version": "2.1.290",
+            }
+            usage = {
+                "input_tokens": 4,
+                "cache_creation_input_tokens": 900,
+                "cache_read_input_tokens": 900 * number,
+                "cache_creation": {
+                    "ephemeral_5m_input_tokens": 0,
+                    "ephemeral_1h_input_tokens": 900,
+                },
+                "output_tokens": 200,
+            }
+            call = {
+                "type": "tool_use",
+                "id": f"t{number}",
+                "name": "Read",
+                "input": {"path": "a.py"},
+            }
+            for part in ({"type": "text", "text": texts[number % 40][:400]}, call):
+                message = {
+                    "id": f"msg_{number}", "type": "message", "role": "assistant",
+                    "model": "claude-sonnet-4-5", "content": [part], "usage": usage,
+                }  # fmt: skip
+                row = {
+                    "type": "assistant",
+                    "requestId": f"req_{number}",
+                    "message": message,
+                    **common,
+                }
+                stream.write(json.dumps(row, separators=(",", ":")) + "\n")
+            result = {
+                "type": "tool_result",
+                "tool_use_id": f"t{number}",
+                "content": texts[number % 40],
+            }
+            row = {"type": "user", "message": {"role": "user", "content": [result]}, **common}
+            stream.write(json.dumps(row, separators=(",", ":")) + "\n")
+
+
+def bodies(path: Path, size: int) -> None:
+    """A request log of about that many bytes: conversations of thirty requests."""
+    with path.open("w", encoding="utf-8") as stream:
+        number = 0
+        while stream.tell() < size:
+            number += 1
+            body = first_body(random.Random(1))
+            body["messages"][0]["content"][0]["text"] = f"Conversation {number}."
+            rng = random.Random(number)
+            for step in range(30):
+                stream.write(lines([record(marked(body), START, None, step)]))
+                body["messages"] += turn(rng, step)
+
+
+def reading(folder: Path) -> Iterator[tuple[str, float, float, str]]:
+    """Reading alone: transcripts in megabytes a second, request logs against orjson."""
+    python = sys.executable
+    for name, make in (("transcripts", transcript), ("request log", bodies)):
+        path = folder / f"{name}.jsonl"
+        make(path, MEGABYTES * 1_000_000)
+        size = path.stat().st_size / 1e6
+        reference, _ = measured([python, "-c", ORJSON, str(path)], 3)
+        seconds, peak = measured([python, "-c", READ, str(path)], 3)
+        limit = (
+            "at least 200 MB/s, at most 80 MB" if name == "transcripts" else "at least 0.5 x orjson"
+        )
+        figures = f"{size / seconds:.0f} MB/s, {reference / seconds:.2f} x orjson"
+        yield f"read {size:.0f} MB of {name}", seconds, peak, f"{figures} ({limit})"
+
+
 def rows(folder: Path) -> Iterator[tuple[str, float, float, str]]:
     """Name, seconds, megabytes, and the limit that the row is held against."""
     python = sys.executable
@@ -81,6 +168,7 @@ def rows(folder: Path) -> Iterator[tuple[str, float, float, str]]:
             yield f"pair of {size / 1e6:g} MB, {what}", seconds, peak, limit
     help_seconds, peak = measured([python, "-m", "ctxdoc", "--help"])
     yield "ctxdoc --help", help_seconds, peak, f"under 2 x reference = {2 * reference:.2f} s"
+    yield from reading(folder)
 
 
 def main() -> None:
