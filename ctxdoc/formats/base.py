@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -65,6 +66,17 @@ def by_document(
     return read_source
 
 
+def by_entry(
+    source: str, entries: Iterable[Raw | bytes], read: Callable[[int, Raw | bytes], Item]
+) -> Iterator[Item]:
+    """Each entry of one document by itself, counted from 1; one that cannot be read is skipped."""
+    for number, entry in enumerate(entries, start=1):
+        try:
+            yield read(number, entry)
+        except UNREADABLE as error:
+            yield Skipped(source, number, reason_of(error))
+
+
 def _is_utf8(data: bytes | Raw) -> bool:
     """Checked here: the parts of a body are decoded later, one by one."""
     text = bytes(data)
@@ -120,3 +132,8 @@ def read_duration(milliseconds: Any) -> float | None:
 def text_of(value: Any) -> str:
     """A string; empty for anything else."""
     return value if isinstance(value, str) else ""
+
+
+def read_base64(text: Any) -> bytes:
+    """Bytes written in base64, in lines or not; raises ValueError for what is none."""
+    return b64decode("".join(text_of(text).split()), validate=True)

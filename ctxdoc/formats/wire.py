@@ -25,11 +25,13 @@ CALLS = re.compile(
 )
 """Paths that call a model."""
 OTHER = re.compile(
-    r"count_tokens|/batches|/files|/models/?$|/embeddings|/event_logging", re.IGNORECASE
+    r"count[_-]tokens|/batches|/files|/models/?$|/embeddings|/event_logging", re.IGNORECASE
 )
 """Paths that do not."""
 MODEL_IN_PATH = re.compile(r"/models?/([^/]+?)(?::[A-Za-z]+)?(?:/|$)")
 """Bedrock's versions and ARNs hold colons, Google's methods stand behind one."""
+
+SESSION_IN_JSON = re.compile(r'"session_id"\s*:\s*"([^"]*)"')
 
 
 class Exchange(Struct, frozen=True, kw_only=True):
@@ -69,7 +71,7 @@ def request_of(exchange: Exchange) -> Item:
         raw=raw,
         at=exchange.at,
         duration=exchange.duration,
-        session=exchange.session,
+        session=exchange.session or session_of(exchange.request_headers, values),
         headers={
             **kept_headers(exchange.request_headers),
             **kept_headers(exchange.response_headers),
@@ -109,6 +111,20 @@ def header(headers: Any, wanted: str) -> str:
             if isinstance(row, Mapping) and text_of(row.get("name")).lower() == wanted:
                 return text_of(row.get("value"))
     return ""
+
+
+def session_of(headers: Any, values: Any) -> str:
+    """The session that Claude Code names: in a header, or inside of the user id, which is either
+    text that ends in it or JSON."""
+    named = header(headers, "x-claude-code-session-id")
+    metadata = values.get("metadata") if isinstance(values, Mapping) else None
+    user = text_of(metadata.get("user_id")) if isinstance(metadata, Mapping) else ""
+    if named or not user:
+        return named
+    if user.startswith("{"):
+        found = SESSION_IN_JSON.search(user)
+        return found[1] if found else ""
+    return user.partition("_session_")[2]
 
 
 def _request_body(exchange: Exchange, notes: list[str]) -> tuple[Raw | None, Any]:
