@@ -23,7 +23,7 @@ from ctxdoc.diff import (
 )
 from ctxdoc.errors import NoRequestError
 from ctxdoc.exchange import step_of
-from ctxdoc.model import NULL, Log, Origin, Request, Section, Skipped, Usage
+from ctxdoc.model import Log, Origin, Request, Section, Skipped, Usage
 from ctxdoc.pricing import price, tariff_of
 from ctxdoc.tokens import ERROR_SHARE
 
@@ -62,6 +62,8 @@ class Comparison(Struct, frozen=True):
     prompt_byte: int | None
     more: tuple[str, ...]
     """What else changed, one line each."""
+    bodies_known: bool = True
+    """Whether the log holds both bodies as they were sent."""
 
 
 class Cost(Struct, frozen=True):
@@ -143,7 +145,7 @@ def diagnose_log(
     faults: list[int] = []
     for number, case in enumerate(iter_cases(log.requests, unusable=unusable), start=1):
         found = _diagnosis(case, always_diff=always_diff, quick=True)
-        if found.finding.cause.group is not Group.HEALTHY:
+        if _is_fault(found):
             faults.append(number)
         if worst is None or _rank_of_miss(found) >= _rank_of_miss(worst):
             worst = found
@@ -157,6 +159,12 @@ def diagnose_log(
     return replace(found, notes=(*found.notes, note))
 
 
+def _is_fault(found: Diagnosis) -> bool:
+    """Whether something is to be done about a request, or was lost in it."""
+    cause = found.finding.cause
+    return cause.group is not Group.HEALTHY and (cause.avoidable or found.case.is_loss)
+
+
 def _choice(faults: list[int], count: int) -> str:
     if not faults:
         return f"the last of {count} requests; none of them shows a fault"
@@ -166,7 +174,7 @@ def _choice(faults: list[int], count: int) -> str:
 
 def _rank_of_miss(found: Diagnosis) -> tuple[bool, Decimal, int]:
     return (
-        found.finding.cause.group is not Group.HEALTHY,
+        _is_fault(found),
         found.cost.lost or Decimal(0),
         found.case.lost,
     )
@@ -176,7 +184,7 @@ def iter_misses(requests: Sequence[Request]) -> Iterator[Diagnosis]:
     """The diagnosis of every request in which something is wrong."""
     for case in iter_cases(requests):
         found = _diagnosis(case, quick=True)
-        if found.finding.cause.group is not Group.HEALTHY:
+        if _is_fault(found):
             yield found
 
 
@@ -316,7 +324,8 @@ def _compare(case: Case) -> Comparison:
     before, after = case.before, case.after
     one, two = before.request.raw, after.request.raw
     return Comparison(
-        sorted_body_byte=body_difference(one or NULL, two or NULL),
+        sorted_body_byte=body_difference(one, two) if one and two else None,
+        bodies_known=bool(one and two),
         sorted_prompt_byte=prompt_difference(before.prefix, after.prefix, in_order=False),
         prompt_byte=prompt_difference(before.prefix, after.prefix, in_order=True),
         more=tuple(_what_else(case)),
@@ -368,6 +377,10 @@ def _notes(case: Case) -> tuple[str, ...]:
     """What the numbers rest on and what could not be checked."""
     notes = []
     before, after = case.before, case.after
+    if after.request.raw is None:
+        notes.append(
+            "the log holds no exact bodies: key order and the spelling of numbers are not checked"
+        )
     if case.gap is None and not case.alone:
         notes.append("no times in the log: lifetimes and parallel starts are not checked")
     if case.gap is not None and case.gap < 0:

@@ -114,7 +114,8 @@ def _pair(found: Diagnosis) -> str:
     if found.case.alone:
         return f"{_name(after)} · {model}"
     chosen = f"\n{found.chosen}; --pair N,M shows another" if found.chosen else ""
-    return f"{_name(before)} → {_name(after)} · {model}{gap}{chosen}"
+    later = f":{after.line}" if after.source == before.source else _name(after)
+    return f"{_name(before)} → {later} · {model}{gap}{chosen}"
 
 
 def _name(request: Request) -> str:
@@ -174,7 +175,7 @@ def _comparison_table(found: Diagnosis) -> Table:
         rows=(
             (
                 "whole bodies, keys sorted",
-                _byte(comparison.sorted_body_byte),
+                _byte(comparison.sorted_body_byte) if comparison.bodies_known else "-",
                 "misleads: messages sort first, markers count",
             ),
             (
