@@ -100,7 +100,7 @@ def test_markdown_is_for_an_issue() -> None:
 
 def test_a_log_shows_its_costliest_miss_and_says_which() -> None:
     text = run("diagnose", str(SESSION)).stdout.decode()
-    assert "session.jsonl:10" in text
+    assert "session.jsonl:9 → :10" in text
     assert "the costliest of 3 requests with a fault, of 12 (numbers 5, 8, 10)" in text
     assert "tool_order" in text
 
@@ -118,6 +118,32 @@ def test_a_pair_of_a_log_is_counted_from_one(pair: str, cause: str) -> None:
     found = json.loads(run("diagnose", str(SESSION), "--pair", pair, "--format", "json").stdout)
     assert found["cause"]["id"] == cause
     assert [found["before"]["line"], found["after"]["line"]] == [int(n) for n in pair.split(",")]
+
+
+def test_replay_lists_every_request_with_its_place_and_counters() -> None:
+    found = json.loads(run("replay", str(SESSION), "--format", "json").stdout)
+    assert found["schema"] == "ctxdoc/replay/1"
+    assert found["log"]["requests"] == 12
+    assert [r["line"] for r in found["requests"]] == list(range(1, 13))
+    # The second request reads what the first one wrote.
+    first, second = (r["reported"] for r in found["requests"][:2])
+    assert second["cache_read"] == first["cache_write_5m"]
+    reads = sum(r["reported"]["cache_read"] for r in found["requests"])
+    assert found["totals"]["cache_read"] == reads
+
+
+def test_replay_names_what_it_skipped(tmp_path: Path) -> None:
+    (tmp_path / "good.jsonl").write_bytes(SESSION.read_bytes())
+    (tmp_path / "README.md").write_text("# Not a log\n\n{broken\n")
+    found = json.loads(run("replay", str(tmp_path), "--format", "json").stdout)
+    assert [s["line"] for s in found["log"]["skipped"]] == [1]
+    assert b"Skipped: 1" in run("replay", str(tmp_path)).stdout
+
+
+def test_formats_lists_what_each_carries() -> None:
+    found = json.loads(run("formats", "--format", "json").stdout)
+    native = next(form for form in found["formats"] if form["id"] == "native")
+    assert native["traits"] == ["exact bytes", "headers", "time", "usage"]
 
 
 def test_standard_input_is_a_log() -> None:
