@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -15,6 +16,8 @@ from ctxdoc.formats.source import Document, Source, reason_of
 from ctxdoc.model import Body, Request, Skipped, Trait
 
 Item = Request | Skipped
+MAX_COST = 1_000_000
+"""USD; a request that is said to cost more is not believed."""
 UNREADABLE = (
     msgspec.MsgspecError,
     RecursionError,
@@ -89,6 +92,13 @@ def _is_utf8(data: bytes | Raw) -> bool:
     return True
 
 
+def opens_json(source: Source) -> bool:
+    """Whether the first line of a file, or the one after a cut one, is JSON: lines inside of a YAML
+    text can look so too."""
+    lines = source.head.lstrip().split(b"\n", 2)[:2]
+    return any(line.lstrip()[:1] in (b"{", b"[") for line in lines)
+
+
 def read_body(raw: Raw | bytes) -> Body:
     """A Messages API body; raises msgspec.DecodeError for anything else."""
     return msgspec.json.decode(raw, type=Body)
@@ -127,6 +137,23 @@ def read_duration(milliseconds: Any) -> float | None:
     if isinstance(milliseconds, bool) or not isinstance(milliseconds, (int, float)):
         return None
     return milliseconds / 1000 if 0 <= milliseconds <= 86_400_000 else None
+
+
+def between(start: datetime | None, end: datetime | None) -> float | None:
+    """Seconds from one time to another, from 0 to a day; None where one is not known."""
+    return read_duration((end - start).total_seconds() * 1000) if start and end else None
+
+
+def read_cost(value: Any) -> Decimal | None:
+    """USD as it was spelled, in quotes or not; None for what is no amount."""
+    text = bytes(value).decode("ascii", "replace").strip('"') if isinstance(value, Raw) else value
+    if isinstance(text, bool) or not isinstance(text, int | float | str):
+        return None
+    try:
+        cost = Decimal(str(text))
+        return cost if 0 <= cost < MAX_COST else None
+    except InvalidOperation:
+        return None
 
 
 def text_of(value: Any) -> str:

@@ -32,6 +32,8 @@ MODEL_IN_PATH = re.compile(r"/models?/([^/]+?)(?::[A-Za-z]+)?(?:/|$)")
 """Bedrock's versions and ARNs hold colons, Google's methods stand behind one."""
 
 SESSION_IN_JSON = re.compile(r'"session_id"\s*:\s*"([^"]*)"')
+OPENAI_BODY = "body not compared: it is OpenAI-shaped, not one of the Messages API"
+OPENAI_MODEL = re.compile(r"(?:openai/|azure/)?(?:gpt-|chatgpt-|o\d)", re.IGNORECASE)
 
 
 class Exchange(Struct, frozen=True, kw_only=True):
@@ -78,6 +80,24 @@ def request_of(exchange: Exchange) -> Item:
         },
         response=response,
         notes=tuple(notes),
+    )
+
+
+def answered(exchange: Exchange, response: Response | None, note: str = "") -> Request:
+    """The request of a log that says what came back in its own way; `note` is for one without body."""
+    found = request_of(exchange) if exchange.request is not None else None
+    if isinstance(found, Request):
+        return replace(found, response=response)
+    return Request(
+        source=exchange.source,
+        line=exchange.line,
+        model="",
+        body=None,
+        at=exchange.at,
+        duration=exchange.duration,
+        session=exchange.session,
+        response=response,
+        notes=(note,) if note else (),
     )
 
 
@@ -163,6 +183,8 @@ def _model(values: Any, path: str) -> str:
 
 def _messages_body(raw: Raw | None, values: Any, model: str, notes: list[str]) -> Body | None:
     """The body, if it is one of the Messages API."""
+    if is_openai_body(values):
+        notes.append(OPENAI_BODY)
     if not is_messages_body(values):
         return None
     try:
@@ -178,10 +200,27 @@ def is_messages_body(values: Any) -> bool:
     tool schemas stand apart from the messages."""
     if not isinstance(values, Mapping) or not isinstance(values.get("messages"), list):
         return False
+    if is_openai_body(values):
+        return False
     if "anthropic_version" in values or "system" in values:
         return True
-    tools = values.get("tools")
-    if isinstance(tools, list) and any(isinstance(t, Mapping) and "function" in t for t in tools):
-        return False
     roles = {m.get("role") for m in values["messages"] if isinstance(m, Mapping)}
     return roles <= {"user", "assistant", "system"} and ("max_tokens" in values or "user" in roles)
+
+
+def is_openai_body(values: Any) -> bool:
+    """Whether a body is a chat completion's: its system prompt stands in the first message, its tools
+    are functions."""
+    messages = values.get("messages") if isinstance(values, Mapping) else None
+    if not isinstance(messages, list) or "anthropic_version" in values or "system" in values:
+        return False
+    tools = values.get("tools")
+    if isinstance(tools, list) and any(isinstance(t, Mapping) and "function" in t for t in tools):
+        return True
+    if OPENAI_MODEL.match(text_of(values.get("model"))):
+        return True
+    rows = [message for message in messages if isinstance(message, Mapping)]
+    first = rows[0].get("role") if rows else None
+    return first in ("system", "developer") or any(
+        row.get("role") == "tool" or "tool_calls" in row for row in rows
+    )
