@@ -9,7 +9,6 @@ FORMATS: Registry[Format] = Registry(
     "ctxdoc.formats",
     "FORMAT",
     (
-        "FORMAT",
         "vcrpy_parsed",
         "vcrpy",
         "r_vcr",
