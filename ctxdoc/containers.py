@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from ctxdoc.errors import InputError
-from ctxdoc.formats.source import MAX_DOCUMENT, Source
+from ctxdoc.formats.source import MAX_DOCUMENT, Source, Walk
 
 ZIP = b"PK\x03\x04"
 GZIP = b"\x1f\x8b"
@@ -34,9 +34,14 @@ def iter_sources(path: str) -> Iterator[Source]:
             raise InputError("standard input is closed", "name a file")
         yield from _opened("-", sys.stdin.buffer, None)
         return
+    walk = None
+    walked = os.path.isdir(path)  # noqa: PTH112
     for name in _files(path):
+        folder = Path(name).parent
+        if walked and (walk is None or walk.folder != folder):
+            walk = Walk(folder)
         with Path(name).open("rb") as stream:
-            yield from _opened(shown(name), stream, Path(name).parent)
+            yield from _opened(shown(name), stream, folder, walk)
 
 
 def shown(path: str) -> str:
@@ -57,7 +62,9 @@ def _files(path: str) -> Iterator[str]:
                 yield full
 
 
-def _opened(name: str, stream: IO[bytes], folder: Path | None) -> Iterator[Source]:
+def _opened(
+    name: str, stream: IO[bytes], folder: Path | None, walk: Walk | None = None
+) -> Iterator[Source]:
     with ExitStack() as stack:
         if not hasattr(stream, "peek"):
             stream = stack.enter_context(io.BufferedReader(cast("io.RawIOBase", stream)))
@@ -65,18 +72,17 @@ def _opened(name: str, stream: IO[bytes], folder: Path | None) -> Iterator[Sourc
         if head.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise InputError(f"{name} is UTF-16", "save it as UTF-8: iconv -f utf-16 -t utf-8")
         if head.startswith(GZIP):
-            yield Source(
-                name, cast("IO[bytes]", stack.enter_context(gzip.GzipFile(fileobj=stream))), folder
-            )
+            plain = cast("IO[bytes]", stack.enter_context(gzip.GzipFile(fileobj=stream)))
+            yield Source(name, plain, folder, walk)
         elif head == ZSTD:
             import zstandard
 
-            plain = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
-            yield Source(name, stack.enter_context(io.BufferedReader(plain)), folder)
+            frames = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+            yield Source(name, stack.enter_context(io.BufferedReader(frames)), folder, walk)
         elif head == ZIP:
             yield from _members(name, stream)
         else:
-            yield Source(name, stream, folder)
+            yield Source(name, stream, folder, walk)
 
 
 def _members(name: str, stream: IO[bytes]) -> Iterator[Source]:

@@ -19,7 +19,8 @@ from ctxdoc.errors import InputError, NoRequestError
 from ctxdoc.formats import FORMATS, Format
 from ctxdoc.formats.base import UNREADABLE, Item, by_document
 from ctxdoc.formats.source import Document, Source, reason_of
-from ctxdoc.model import Log, Request, Skipped, Trait
+from ctxdoc.model import NULL, Log, Request, Skipped, Trait
+from ctxdoc.threads import has_thread, stitched, without_content
 
 
 def read_log(paths: list[str], *, strict: bool = False) -> Log:
@@ -37,7 +38,7 @@ def read_log(paths: list[str], *, strict: bool = False) -> Log:
         raise NoRequestError(_nothing(paths, reader.skipped), hint)
     traits = [form.traits for form in reader.formats.values()]
     return Log(
-        requests=tuple(reader.requests),
+        requests=tuple(stitched(reader.requests)),
         skipped=tuple(reader.skipped),
         traits=frozenset[Trait].intersection(*traits) if traits else frozenset(),
         formats=tuple(reader.formats),
@@ -91,9 +92,11 @@ class _Reader:
             return
         if form is not None:
             self.formats[form.id] = form
+        if not has_thread(item):
+            item = without_content(item)
         key = (item.id or "", item.headers.get("request-id", ""))
-        earlier = self._by_response.get(key) if item.id and item.body is None else None
-        if earlier is None:
+        earlier = self._by_response.get(key) if item.id else None
+        if earlier is None or not _is_same(self.requests[earlier], item):
             if item.id:
                 self._by_response[key] = len(self.requests)
             self.requests.append(item)
@@ -101,12 +104,21 @@ class _Reader:
             self.requests[earlier] = _later(self.requests[earlier], item)
 
 
+def _is_same(one: Request, two: Request) -> bool:
+    """Whether a second record of a response says nothing new of the request: it has no body, or it
+    is another log's record of the call."""
+    return two.body is None or (one.source != two.source and one.body == two.body)
+
+
 def _later(one: Request, two: Request) -> Request:
     """Two records of one response: the one with the larger output count, at the first one's place."""
     usage = (one.usage.output if one.usage else -1, two.usage.output if two.usage else -1)
     if usage[1] <= usage[0]:
         return one
-    return replace(one, response=two.response)
+    response = two.response
+    if response and one.response and response.content is NULL:
+        response = replace(response, content=one.response.content)
+    return replace(one, response=response)
 
 
 def _read_unknown(source: Source) -> Iterator[Item]:

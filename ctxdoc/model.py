@@ -95,6 +95,8 @@ class Body(Struct, frozen=True):
     mcp_servers: Raw = NULL
     container: Raw = NULL
     max_tokens: int | None = None
+    thread: Raw = NULL
+    """Set on a body that creates a message thread, and on one that is only the end of it."""
 
 
 class Response(Struct, frozen=True, kw_only=True):
@@ -113,6 +115,8 @@ class Response(Struct, frozen=True, kw_only=True):
     """Compaction passes, which the usage leaves out."""
     miss_reason: str = ""
     """The API's own word on a cache miss."""
+    content: Raw = NULL
+    """The blocks, held while reading: a message thread goes on from them."""
 
 
 class Request(Struct, frozen=True, kw_only=True):

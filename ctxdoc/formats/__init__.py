@@ -9,6 +9,8 @@ FORMATS: Registry[Format] = Registry(
     "ctxdoc.formats",
     "FORMAT",
     (
+        "claude_code_otel",
+        "bedrock_log",
         "vcrpy_parsed",
         "vcrpy",
         "r_vcr",

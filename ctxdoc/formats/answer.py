@@ -11,6 +11,7 @@ import msgspec
 
 from ctxdoc.formats import usage as counters
 from ctxdoc.formats.base import text_of
+from ctxdoc.formats.blocks import Blocks, content_of
 from ctxdoc.formats.source import MAX_DOCUMENT
 from ctxdoc.model import Response
 
@@ -91,7 +92,9 @@ def merged(events: Iterator[Mapping[str, Any]]) -> Response | None:
     start (facts: message_delta repeats totals and has no split)."""
     whole: dict[str, Any] = {}
     numbers: dict[str, Any] = {}
+    blocks = Blocks()
     for event in events:
+        blocks.add(event)
         part = next(
             (event[name] for name in ("message", "response") if isinstance(event.get(name), dict)),
             event,
@@ -111,7 +114,7 @@ def merged(events: Iterator[Mapping[str, Any]]) -> Response | None:
             whole["metrics"] = bedrock
     if not whole and not numbers:
         return None
-    return response_of({**whole, "usage": numbers})
+    return response_of({**whole, "usage": numbers, "content": blocks.content()})
 
 
 def response_of(answer: Mapping[str, Any]) -> Response:
@@ -134,6 +137,7 @@ def response_of(answer: Mapping[str, Any]) -> Response:
         batch=usage.get("service_tier") == "batch",
         us_only=usage.get("inference_geo") == "us",
         miss_reason=_miss_reason(answer),
+        content=content_of(answer.get("content")),
     )
 
 

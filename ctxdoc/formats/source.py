@@ -37,13 +37,47 @@ class Document(Struct, frozen=True):
     data: bytes | Raw
 
 
+class Walk:
+    """A folder of which every file is read: what a file needs to know of the others."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._found: dict[tuple[bytes, tuple[str, ...]], bool] = {}
+
+    def mentions(self, word: bytes, except_for: tuple[str, ...]) -> bool:
+        """Whether the first bytes of a file have the word; files with such ends are left out."""
+        key = (word, except_for)
+        if key not in self._found:
+            others = (p for p in self.folder.iterdir() if not p.name.endswith(except_for))
+            self._found[key] = any(word in _start(path) for path in others)
+        return self._found[key]
+
+
+def _start(path: Path) -> bytes:
+    try:
+        if not path.is_file():
+            return b""
+        with path.open("rb") as stream:
+            return stream.read(HEAD)
+    except OSError:
+        return b""
+
+
 class Source:
     """A readable log: its name, its first bytes, and the rest of it once."""
 
-    def __init__(self, name: str, stream: IO[bytes], folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        stream: IO[bytes],
+        folder: Path | None = None,
+        walk: Walk | None = None,
+    ) -> None:
         self.name = name
         self.folder = folder
         """Where files that a log refers to stand; None for a member or standard input."""
+        self.walk = walk
+        """The folder that is being read, if the file was found in one."""
         self._stream = stream
         self.head = stream.read(HEAD).removeprefix(b"\xef\xbb\xbf")
         """The first bytes, without a byte order mark."""
