@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from ctxdoc.model import Request, Usage
 from ctxdoc.price_table import TABLE, PriceRow, PriceTable, Rates, read_library
+from ctxdoc.providers import PROVIDERS
 from ctxdoc.providers.rules import short_model_id
 
 MILLION = Decimal(1_000_000)
@@ -31,6 +32,8 @@ class Tariff(Struct, frozen=True, kw_only=True):
     fast: bool = False
     batch: bool = False
     us_only: bool = False
+    million: bool = False
+    """Whether the request asked for a larger window than the model has by itself."""
 
 
 def tariff_of(request: Request) -> Tariff:
@@ -45,6 +48,7 @@ def tariff_of(request: Request) -> Tariff:
         fast=speed == "fast" if speed else asked_fast,
         batch=bool(response and response.batch),
         us_only=bool(response and response.us_only),
+        million="context-1m" in request.headers.get("anthropic-beta", ""),
     )
 
 
@@ -92,9 +96,21 @@ def find_rates(tariff: Tariff, input_tokens: int) -> Rates | None:
     if row is None:
         return None
     rates = row.rates
-    if row.rates_above is not None and row.above is not None and input_tokens > row.above:
+    if _is_above(row, tariff, input_tokens):
+        assert row.rates_above is not None
         rates = row.rates_above
     return rates if factor == 1 else _scaled(rates, factor)
+
+
+def _is_above(row: PriceRow, tariff: Tariff, input_tokens: int) -> bool:
+    """Whether a prompt pays the higher rates.
+
+    The library's step at 200k of models with a window of that size belongs to the beta with a larger
+    one (pricing page, 2026-10-10); what a log shows beyond it without the beta pays the plain rates.
+    """
+    if row.rates_above is None or row.above is None or input_tokens <= row.above:
+        return False
+    return tariff.million or row.above < PROVIDERS["anthropic"].find_model(tariff.model).window
 
 
 def _row_at(rows: list[PriceRow], day: date) -> PriceRow | None:

@@ -111,7 +111,7 @@ def _joined(body: Body, held: _Held | str | None, shelf: _Shelf) -> Body | str:
     shelf.left -= size
     return replace(
         body,
-        messages=held.line[: held.size] + body.messages,
+        messages=(*held.line[: held.size], *body.messages),
         system=held.body.system,
         tools=held.body.tools,
         thread=NULL,

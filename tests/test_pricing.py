@@ -80,6 +80,13 @@ def test_us_only_inference_costs_a_tenth_more() -> None:
     assert price(MIX, tariff("claude-opus-5-5", us_only=True)) == plain * Decimal("1.1")
 
 
+def test_a_200k_model_has_a_higher_step_with_its_larger_window_only() -> None:
+    """Sonnet 4.5, 300k prompt: 3 USD a million, twice that with the beta of one million."""
+    usage = Usage(uncached=300_000, cache_read=0, cache_write_5m=0, cache_write_1h=0)
+    assert price(usage, tariff("claude-sonnet-4-5")) == Decimal("0.9")
+    assert price(usage, tariff("claude-sonnet-4-5", million=True)) == Decimal("1.8")
+
+
 def test_prices_have_dates() -> None:
     """Opus 4.6, 300k prompt: twice the input price until 2026-03-13."""
     usage = Usage(uncached=300_000, cache_read=0, cache_write_5m=0, cache_write_1h=0)
@@ -157,7 +164,11 @@ def test_the_table_prices_as_the_library_does() -> None:
             price_context=price_table.CONTEXTS[context],
         )
         how = {} if context == "standard" else {context: True}
-        assert price(usage, tariff(model, day, **how)) == library.total_price, (model, day, context)
+        assert price(usage, tariff(model, day, million=True, **how)) == library.total_price, (
+            model,
+            day,
+            context,
+        )
         compared += 1
     assert compared > 100
 

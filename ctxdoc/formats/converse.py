@@ -73,9 +73,9 @@ def read_body(raw: Raw, model: str) -> Body:
     config = sent.toolConfig
     limit = (sent.inferenceConfig or {}).get("maxTokens")
     return Body(
-        messages=[_message(message) for message in sent.messages],
+        messages=tuple(_message(message) for message in sent.messages),
         system=_encoded(_blocks(sent.system, _system)) if sent.system is not None else NULL,
-        tools=[_encoded(tool) for tool in _blocks(config.tools, _tool)] if config else None,
+        tools=tuple(_encoded(tool) for tool in _blocks(config.tools, _tool)) if config else None,
         tool_choice=_choice(config.toolChoice) if config and config.toolChoice else NULL,
         thinking=extra.get("thinking", NULL),
         output_config=extra.get("output_config", NULL),
