@@ -84,7 +84,7 @@ class _Reader:
             self._add(Skipped(source.name, 1, reason_of(error)), form)
 
     def _add(self, item: Item, form: Format | None) -> None:
-        self.records += 1
+        self.records += item.records if isinstance(item, Request) else 1
         if isinstance(item, Skipped):
             if self.strict:
                 raise InputError(_named(item), "leave out --strict to skip such records")
@@ -92,13 +92,15 @@ class _Reader:
             return
         if form is not None:
             self.formats[form.id] = form
-        if not has_thread(item):
+        if not item.id:
+            self.requests.append(item)
+            return
+        if item.body is not None and not has_thread(item):
             item = without_content(item)
-        key = (item.id or "", item.headers.get("request-id", ""))
-        earlier = self._by_response.get(key) if item.id else None
+        key = (item.id, item.headers.get("request-id", ""))
+        earlier = self._by_response.get(key)
         if earlier is None or not _is_same(self.requests[earlier], item):
-            if item.id:
-                self._by_response[key] = len(self.requests)
+            self._by_response[key] = len(self.requests)
             self.requests.append(item)
         else:
             self.requests[earlier] = _later(self.requests[earlier], item)

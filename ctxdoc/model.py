@@ -50,7 +50,7 @@ class Section(StrEnum):
     NONE = "none"
 
 
-class Usage(Struct, frozen=True, kw_only=True):
+class Usage(Struct, frozen=True, kw_only=True, gc=False):
     """The tokens of one request, in parts that do not overlap."""
 
     uncached: int
@@ -99,7 +99,7 @@ class Body(Struct, frozen=True):
     """Set on a body that creates a message thread, and on one that is only the end of it."""
 
 
-class Response(Struct, frozen=True, kw_only=True):
+class Response(Struct, frozen=True, kw_only=True, gc=False):
     """What came back, as far as the cache is concerned."""
 
     id: str = ""
@@ -119,7 +119,7 @@ class Response(Struct, frozen=True, kw_only=True):
     """The blocks, held while reading: a message thread goes on from them."""
 
 
-class Request(Struct, frozen=True, kw_only=True):
+class Request(Struct, frozen=True, kw_only=True, gc=False):
     """One call to a model: the unit of replay."""
 
     source: str
@@ -144,6 +144,8 @@ class Request(Struct, frozen=True, kw_only=True):
     """USD that a tracker beside the log wrote down."""
     notes: tuple[str, ...] = ()
     """What could not be read of this record."""
+    records: int = 1
+    """Records of the log that tell of it."""
 
     @property
     def usage(self) -> Usage | None:
@@ -182,7 +184,7 @@ KEPT_HEADERS = frozenset(
 """The headers that readers may keep: none can hold a secret."""
 
 
-class Skipped(Struct, frozen=True):
+class Skipped(Struct, frozen=True, gc=False):
     """A record that is no request, and why."""
 
     source: str

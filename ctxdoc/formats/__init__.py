@@ -9,6 +9,9 @@ FORMATS: Registry[Format] = Registry(
     "ctxdoc.formats",
     "FORMAT",
     (
+        "claude_code",
+        "pi_session",
+        "agent_sdk",
         "claude_code_otel",
         "bedrock_log",
         "vcrpy_parsed",

@@ -123,9 +123,9 @@ def response_of(answer: Mapping[str, Any]) -> Response:
     Raises msgspec.ValidationError for counters that are no whole numbers from 0 up.
     """
     usage = answer.get("usage") or answer.get("usageMetadata") or {}
-    usage = usage if isinstance(usage, Mapping) else {}
+    usage = usage if isinstance(usage, dict) else {}
     error = answer.get("error")
-    said = error.get("message") if isinstance(error, Mapping) else error
+    said = error.get("message") if isinstance(error, dict) else error
     failed = answer.get("type") == "error"
     return Response(
         id=text_of(answer.get("id") or answer.get("responseId")),
@@ -149,7 +149,7 @@ def _iterations(usage: Mapping[str, Any]) -> tuple[Any, ...]:
     passes = (
         counters.anthropic(entry)
         for entry in entries
-        if isinstance(entry, Mapping) and entry.get("type") == "compaction"
+        if isinstance(entry, dict) and entry.get("type") == "compaction"
     )
     return tuple(found for found in passes if found is not None)
 
@@ -157,5 +157,5 @@ def _iterations(usage: Mapping[str, Any]) -> tuple[Any, ...]:
 def _miss_reason(answer: Mapping[str, Any]) -> str:
     """The API's own word on a miss (cache-diagnostics page, 2026-09-26)."""
     diagnostics = answer.get("diagnostics")
-    reason = diagnostics.get("cache_miss_reason") if isinstance(diagnostics, Mapping) else None
-    return text_of(reason.get("type")) if isinstance(reason, Mapping) else ""
+    reason = diagnostics.get("cache_miss_reason") if isinstance(diagnostics, dict) else None
+    return text_of(reason.get("type")) if isinstance(reason, dict) else ""

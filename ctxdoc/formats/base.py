@@ -126,6 +126,8 @@ def _time(value: Any) -> datetime | None:
             at = datetime.fromisoformat(value)
         except ValueError:
             at = parsedate_to_datetime(value)
+        if at.tzinfo is UTC:
+            return at
         return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
@@ -146,6 +148,8 @@ def between(start: datetime | None, end: datetime | None) -> float | None:
 
 def read_cost(value: Any) -> Decimal | None:
     """USD as it was spelled, in quotes or not; None for what is no amount."""
+    if value is None:
+        return None
     text = bytes(value).decode("ascii", "replace").strip('"') if isinstance(value, Raw) else value
     if isinstance(text, bool) or not isinstance(text, int | float | str):
         return None

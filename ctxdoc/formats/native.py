@@ -17,7 +17,6 @@ Privacy
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import msgspec
@@ -29,6 +28,7 @@ from ctxdoc.formats.base import (
     Item,
     by_document,
     read_body,
+    read_cost,
     read_duration,
     read_time,
     text_of,
@@ -36,9 +36,6 @@ from ctxdoc.formats.base import (
 from ctxdoc.formats.source import Document, Source
 from ctxdoc.formats.wire import kept_headers
 from ctxdoc.model import NULL, Request, Response, Trait
-
-MAX_COST = 1_000_000
-"""USD; a request that is said to cost more is not believed."""
 
 
 class _Record(Struct):
@@ -74,18 +71,9 @@ def _read(document: Document) -> Item:
         session=text_of(record.session_id),
         headers=kept_headers(record.headers),
         response=response,
-        cost_reported=_cost(record.cost_usd),
+        cost_reported=read_cost(record.cost_usd),
         notes=notes,
     )
-
-
-def _cost(raw: Raw) -> Decimal | None:
-    """USD as it was spelled, in quotes or not; None for what is no amount."""
-    try:
-        cost = Decimal(bytes(raw).decode("ascii", "replace").strip('"'))
-        return cost if 0 <= cost < MAX_COST else None
-    except InvalidOperation:
-        return None
 
 
 def _response(record: _Record) -> tuple[Response | None, tuple[str, ...]]:

@@ -25,7 +25,9 @@ MAX_LINE = 2048 << 20
 FIRST_DOCUMENTS = 8
 """Documents whose shape is looked at."""
 SHAPE_DEPTH = 3
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+"""A string that the end of the head cuts is one token: looking for its end anew at each quote in it
+takes minutes."""
 
 
 class Document(Struct, frozen=True):
@@ -82,6 +84,7 @@ class Source:
         self.head = stream.read(HEAD).removeprefix(b"\xef\xbb\xbf")
         """The first bytes, without a byte order mark."""
         self._left = self.head
+        self._at = 0
 
     @cached_property
     def shapes(self) -> tuple[frozenset[str], ...]:
@@ -122,9 +125,7 @@ class Source:
 
         Raises InputError for a line that does not end.
         """
-        number = 0
-        while line := self._readline():
-            number += 1
+        for number, line in enumerate(iter(self._readline, b""), start=1):
             if len(line) > MAX_DOCUMENT:
                 yield number, Skipped(self.name, number, f"line over {MAX_DOCUMENT >> 20} MB")
             else:
@@ -132,8 +133,9 @@ class Source:
 
     def data(self) -> bytes:
         """The rest of the file; raises InputError when that is over MAX_DOCUMENT."""
-        rest = self._left + self._stream.read(MAX_DOCUMENT + 1 - len(self._left))
-        self._left = b""
+        left = self._left[self._at :]
+        rest = left + self._stream.read(MAX_DOCUMENT + 1 - len(left))
+        self._left, self._at = b"", 0
         if len(rest) > MAX_DOCUMENT:
             raise InputError(f"{self.name} is over {MAX_DOCUMENT >> 20} MB", "split the file")
         return rest
@@ -159,12 +161,19 @@ class Source:
 
     def _readline(self) -> bytes:
         """The next line; of one over the limit, enough to be seen as such."""
-        end = self._left.find(b"\n") + 1
+        end = self._left.find(b"\n", self._at) + 1
         if end:
-            line, self._left = self._left[:end], self._left[end:]
+            line = self._left[self._at : end]
+            self._at = end
             return line
-        pieces, size = [self._left], len(self._left)
-        self._left = b""
+        if not self._left:
+            line = self._stream.readline(PIECE)
+            if len(line) < PIECE or line.endswith(b"\n"):
+                return line
+            self._left = line
+        left = self._left[self._at :]
+        pieces, size = [left], len(left)
+        self._left, self._at = b"", 0
         while piece := self._stream.readline(PIECE):
             size += len(piece)
             if size - len(piece) <= MAX_DOCUMENT:

@@ -25,6 +25,8 @@ def count(values: Counters, *names: str) -> int:
     """
     for name in names:
         value = values.get(name)
+        if type(value) is int and value >= 0:
+            return value
         if value is None:
             continue
         if isinstance(value, float) and value.is_integer():
@@ -38,7 +40,7 @@ def count(values: Counters, *names: str) -> int:
 def part(values: Counters, name: str) -> Counters:
     """A group of counters inside of others; empty where there is none."""
     found = values.get(name)
-    return found if isinstance(found, Mapping) else {}
+    return found if isinstance(found, dict) else {}
 
 
 def beside(uncached: int, read: int, written: int, hour: int | None, output: int) -> Usage:
