@@ -34,7 +34,6 @@ from msgspec.structs import replace
 from ctxdoc.formats.base import UNREADABLE, Format, Item, text_of
 from ctxdoc.formats.source import Source, reason_of
 from ctxdoc.formats.transcript import Answers, Message, Part
-from ctxdoc.formats.yaml_text import read_yaml
 from ctxdoc.model import Skipped, Trait
 
 SHAPES = (
@@ -106,6 +105,8 @@ def _json(source: Source) -> Iterator[tuple[int, Any]]:
 
 def _yaml(source: Source) -> Iterator[tuple[int, Any]]:
     """Each message as values."""
+    from ctxdoc.formats.yaml_text import read_yaml
+
     number = 0
     try:
         for document in read_yaml(source.data()):
