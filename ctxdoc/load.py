@@ -92,11 +92,11 @@ class _Reader:
             return
         if form is not None:
             self.formats[form.id] = form
+        if item.body is not None and not has_thread(item):
+            item = without_content(item)
         if not item.id:
             self.requests.append(item)
             return
-        if item.body is not None and not has_thread(item):
-            item = without_content(item)
         key = (item.id, item.headers.get("request-id", ""))
         earlier = self._by_response.get(key)
         if earlier is None or not _is_same(self.requests[earlier], item):

@@ -105,17 +105,17 @@ def _json(source: Source) -> Iterator[tuple[int, Any]]:
 
 def _yaml(source: Source) -> Iterator[tuple[int, Any]]:
     """Each message as values."""
-    from ctxdoc.formats.yaml_text import read_yaml
+    from ctxdoc.formats.yaml_text import documents, entries
 
-    number = 0
-    try:
-        for document in read_yaml(source.data()):
-            inside = document.get("messages") if isinstance(document, dict) else document
-            for entry in inside if isinstance(inside, list) else [document]:
-                number += 1
-                yield number, entry
-    except UNREADABLE as error:
-        yield number + 1, Skipped(source.name, number + 1, reason_of(error))
+    if not source.head.startswith(b"- "):
+        for entry in entries(source, "messages"):
+            yield entry.line, entry if isinstance(entry, Skipped) else entry.value
+        return
+    for document in documents(source):
+        if isinstance(document, Skipped):
+            yield document.line, document
+        elif isinstance(document.value, list):
+            yield from enumerate(document.value, start=1)
 
 
 class _Run:
