@@ -18,11 +18,7 @@ Privacy
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-
-import h11
-from msgspec import Struct
 
 from ctxdoc.formats.base import UNREADABLE, Format, Item, read_time
 from ctxdoc.formats.source import Source, reason_of
@@ -30,19 +26,7 @@ from ctxdoc.formats.wire import Exchange, header, request_of
 from ctxdoc.model import Skipped, Trait
 
 MAGIC = b"httprr trace v1\n"
-MAX_HEADERS = 1 << 18
-MAX_EVENTS = 1 << 17
-"""Pieces of one chunked body."""
 MAX_RECORDS = 100_000
-_END_OF_HEADERS = re.compile(rb"\n\r?\n")
-
-
-class _Message(Struct, frozen=True):
-    """A request or a response, taken apart."""
-
-    start: h11.Request | h11.Response
-    headers: dict[str, str]
-    body: bytes
 
 
 def _matches(source: Source) -> bool:
@@ -73,59 +57,26 @@ def _read(source: Source) -> Iterator[Item]:
 
 
 def _read_record(source: str, line: int, sent: bytes, got: bytes) -> Item:
+    from ctxdoc.formats.http_message import read_message
+
     try:
-        return _request(source, line, _parsed(h11.SERVER, sent), _parsed(h11.CLIENT, got))
-    except h11.ProtocolError as error:
-        return Skipped(source, line, f"not HTTP: {error}")
+        request = read_message(sent, is_request=True)
+        response = read_message(got, is_request=False)
     except UNREADABLE as error:
         return Skipped(source, line, reason_of(error))
-
-
-def _request(source: str, line: int, sent: _Message, got: _Message) -> Item:
-    status = got.start.status_code if isinstance(got.start, h11.Response) else None
     return request_of(
         Exchange(
             source=source,
             line=line,
-            url=sent.start.target.decode() if isinstance(sent.start, h11.Request) else "",
-            request_headers=sent.headers,
-            response_headers=got.headers,
-            request=sent.body or None,
-            answer=got.body,
-            status=status,
-            at=read_time(header(got.headers, "date")),
+            url=request.target,
+            request_headers=request.headers,
+            response_headers=response.headers,
+            request=request.body or None,
+            answer=response.body,
+            status=response.status,
+            at=read_time(header(response.headers, "date")),
         )
     )
-
-
-def _parsed(role: type[h11.SERVER] | type[h11.CLIENT], data: bytes) -> _Message:
-    """One message; raises h11.ProtocolError or ValueError for what is none."""
-    if not _END_OF_HEADERS.search(data, 0, MAX_HEADERS):
-        raise ValueError("not HTTP: the headers do not end")
-    connection = h11.Connection(role, max_incomplete_event_size=MAX_HEADERS)
-    if role is h11.CLIENT:
-        connection.send(h11.Request(method="GET", target="/", headers=[("host", "-")]))
-        connection.send(h11.EndOfMessage())
-    connection.receive_data(data)
-    connection.receive_data(b"")
-    start: h11.Request | h11.Response | None = None
-    body: list[bytes] = []
-    for _ in range(MAX_EVENTS):
-        match connection.next_event():
-            case h11.Request() | h11.Response() as start:
-                continue
-            case h11.Data(data=piece):
-                body.append(bytes(piece))
-            case h11.InformationalResponse():
-                continue
-            case _:
-                break
-    else:
-        raise ValueError("the body is in too many pieces")
-    if start is None:
-        raise ValueError("not HTTP: no start line")
-    names = ((name.decode("latin-1"), value.decode("latin-1")) for name, value in start.headers)
-    return _Message(start, dict(names), b"".join(body))
 
 
 FORMAT = Format(

@@ -93,7 +93,7 @@ class Source:
         `[]` stands for the items of a list. A document that is cut by the end of the head shows the
         members up to there. Empty for what does not begin as JSON.
         """
-        if self.head.lstrip()[:1] not in (b"{", b"["):
+        if not self._begins_as_json():
             return ()
         found: list[frozenset[str]] = []
         for line in self.head.split(b"\n"):
@@ -103,6 +103,11 @@ class Source:
                 if not _is_whole(line) or len(found) == FIRST_DOCUMENTS:
                     break
         return tuple(found)
+
+    def _begins_as_json(self) -> bool:
+        """Whether the first line is JSON, or was cut and the second one is."""
+        first, _, second = self.head.lstrip().partition(b"\n")
+        return first[:1] in (b"{", b"[") or second.startswith(b'{"')
 
     def has(self, *paths: str) -> bool:
         """Whether one of the first documents has all of these paths."""
