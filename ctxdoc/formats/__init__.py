@@ -9,6 +9,7 @@ FORMATS: Registry[Format] = Registry(
     "ctxdoc.formats",
     "FORMAT",
     (
+        "native",
         "claude_code",
         "pi_session",
         "agent_sdk",
@@ -33,7 +34,6 @@ FORMATS: Registry[Format] = Registry(
         "litellm",
         "flat",
         "openai_chat",
-        "native",
         "body",
     ),
 )

@@ -6,7 +6,6 @@ from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import msgspec
@@ -125,6 +124,8 @@ def _time(value: Any) -> datetime | None:
         try:
             at = datetime.fromisoformat(value)
         except ValueError:
+            from email.utils import parsedate_to_datetime  # a slow import, for few logs
+
             at = parsedate_to_datetime(value)
         if at.tzinfo is UTC:
             return at

@@ -34,8 +34,12 @@ from ctxdoc.formats.base import (
     text_of,
 )
 from ctxdoc.formats.source import Document, Source
-from ctxdoc.formats.wire import kept_headers
+from ctxdoc.formats.wire import EXCHANGE, OPENAI_ANSWER, kept_headers
 from ctxdoc.model import NULL, Request, Response, Trait
+
+BODY = ("request.messages", "request.model")
+OTHERS = (*EXCHANGE, *OPENAI_ANSWER, "request.tools[].function")
+"""Members of logs of HTTP exchanges, and of calls to other APIs."""
 
 
 class _Record(Struct):
@@ -50,10 +54,7 @@ class _Record(Struct):
 
 
 def _matches(source: Source) -> bool:
-    return any(
-        "request" in s and "request.method" not in s and "request.url" not in s
-        for s in source.shapes
-    )
+    return any(not s.isdisjoint(BODY) and s.isdisjoint(OTHERS) for s in source.shapes)
 
 
 def _read(document: Document) -> Item:

@@ -40,18 +40,18 @@ from ctxdoc.formats.base import (
     text_of,
 )
 from ctxdoc.formats.source import Document, Source
-from ctxdoc.formats.wire import OPENAI_BODY, Exchange, is_openai_body, request_of
+from ctxdoc.formats.wire import (
+    EXCHANGE,
+    OPENAI_ANSWER,
+    OPENAI_BODY,
+    Exchange,
+    is_openai_body,
+    request_of,
+)
 from ctxdoc.model import Request, Skipped, Trait
 
 ROLE = re.compile(rb'"role"\s*:\s*"(\w+)"')
 """The role of a message; inside of a text the quotes would be escaped."""
-ANSWERS = (
-    "response.choices",
-    "response.usage.prompt_tokens",
-    "response.usage.input_tokens_details",
-)
-WIRE = ("request.method", "request.url", "request.body", "request.headers")
-"""Members of formats that keep the whole exchange."""
 ANTHROPIC = ("system", "anthropic_version", "tools[].input_schema")
 
 
@@ -76,9 +76,9 @@ def _matches(source: Source) -> bool:
 
 
 def _is_pair(shape: frozenset[str]) -> bool:
-    if "request" not in shape or not shape.isdisjoint(WIRE):
+    if "request" not in shape or not shape.isdisjoint(EXCHANGE):
         return False
-    return "request.tools[].function" in shape or not shape.isdisjoint(ANSWERS)
+    return "request.tools[].function" in shape or not shape.isdisjoint(OPENAI_ANSWER)
 
 
 def _is_body(source: Source) -> bool:

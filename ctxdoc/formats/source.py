@@ -25,7 +25,7 @@ MAX_LINE = 2048 << 20
 FIRST_DOCUMENTS = 8
 """Documents whose shape is looked at."""
 SHAPE_DEPTH = 3
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 """A string that the end of the head cuts is one token: looking for its end anew at each quote in it
 takes minutes."""
 

@@ -33,6 +33,14 @@ MODEL_IN_PATH = re.compile(r"/models?/([^/]+?)(?::[A-Za-z]+)?(?:/|$)")
 
 SESSION_IN_JSON = re.compile(r'"session_id"\s*:\s*"([^"]*)"')
 OPENAI_BODY = "body not compared: it is OpenAI-shaped, not one of the Messages API"
+EXCHANGE = ("request.method", "request.url", "request.body", "request.headers")
+"""Members of a record that keeps the whole HTTP exchange; see `Source.shapes`."""
+OPENAI_ANSWER = (
+    "response.choices",
+    "response.usage.prompt_tokens",
+    "response.usage.input_tokens_details",
+)
+"""Members of a record whose answer is OpenAI's."""
 OPENAI_MODEL = re.compile(r"(?:openai/|azure/)?(?:gpt-|chatgpt-|o\d)", re.IGNORECASE)
 
 
