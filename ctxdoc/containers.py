@@ -18,6 +18,7 @@ from ctxdoc.formats.source import MAX_DOCUMENT, Source, Walk
 ZIP = b"PK\x03\x04"
 GZIP = b"\x1f\x8b"
 ZSTD = b"\x28\xb5\x2f\xfd"
+BUFFER = 256 << 10
 MAX_MEMBERS = 100_000
 SKIPPED_FOLDERS = frozenset({".git", "node_modules", "__pycache__", ".venv"})
 
@@ -40,7 +41,7 @@ def iter_sources(path: str) -> Iterator[Source]:
         folder = Path(name).parent
         if walked and (walk is None or walk.folder != folder):
             walk = Walk(folder)
-        with Path(name).open("rb") as stream:
+        with Path(name).open("rb", buffering=BUFFER) as stream:
             yield from _opened(shown(name), stream, folder, walk)
 
 

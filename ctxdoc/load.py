@@ -84,12 +84,13 @@ class _Reader:
             self._add(Skipped(source.name, 1, reason_of(error)), form)
 
     def _add(self, item: Item, form: Format | None) -> None:
-        self.records += item.records if isinstance(item, Request) else 1
         if isinstance(item, Skipped):
             if self.strict:
                 raise InputError(_named(item), "leave out --strict to skip such records")
+            self.records += 1
             self.skipped.append(item)
             return
+        self.records += item.records
         if form is not None:
             self.formats[form.id] = form
         if item.body is not None and not has_thread(item):

@@ -12,7 +12,9 @@ import pytest
 
 from ctxdoc.diagnose import diagnose_pair, iter_cases, iter_misses
 from ctxdoc.load import read_log, read_request
+from ctxdoc.model import Request
 from ctxdoc.pricing import price, tariff_of
+from ctxdoc.sessions import part
 
 SHARED = Path(__file__).parent.parent.parent / "shared"
 CLIENTS = SHARED / "clients"
@@ -78,6 +80,45 @@ def test_the_six_events_of_the_thirty_turns_are_found_and_priced(samples: Path) 
     total = sum(price(r.usage, tariff_of(r)) or 0 for r in log.requests if r.usage)
     truth = json.loads((samples / "truth.json").read_text())["conv30"]["total_cost"]
     assert round(float(total), 6) == truth
+
+
+@pytest.mark.parametrize("folder", ["cc", "cc_clean"])
+def test_transcripts_have_the_counters_and_the_money_of_the_samples(
+    samples: Path, folder: str
+) -> None:
+    """A session with its sub-agent, and a long one without a rebuild; nothing is counted twice."""
+    log = read_log([str(samples / folder)])
+    paid = [price(r.usage, tariff_of(r)) or 0 for r in log.requests if r.usage]
+    truth = json.loads((samples / "truth.json").read_text())
+    if folder == "cc_clean":
+        clean = truth["claude_code_clean"]
+        assert (len(paid), round(float(sum(paid)), 6)) == (clean["calls"], clean["cost"])
+        return
+    main, side = part(log.requests)
+    truth = truth["claude_code"]
+    assert len(paid) == truth["api_calls"]
+    assert sum(request.records for request in log.requests) == truth["raw_assistant_records"]
+    assert (main.id, main.parent, side.parent) == (truth["session"], None, truth["session"])
+    assert [counters(log.requests[n]) for n in main.requests] == [
+        tuple(row[name] for name in COUNTERS) for row in truth["calls"]
+    ]
+    assert round(float(sum(paid[n] for n in main.requests)), 6) == truth["main_cost"]
+    assert round(float(sum(paid[n] for n in side.requests)), 6) == truth["subagent_cost"]
+
+
+COUNTERS = (
+    "input_tokens",
+    "cache_creation_input_tokens",
+    "cache_read_input_tokens",
+    "output_tokens",
+)
+
+
+def counters(request: Request) -> tuple[int, ...]:
+    """In the order of `COUNTERS`."""
+    usage = request.usage
+    assert usage is not None
+    return usage.uncached, usage.cache_write, usage.cache_read, usage.output
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,9 @@ class _Transcript:
             line = _DECODER.decode(data)
         except UNREADABLE as error:
             return Skipped(self.source, number, reason_of(error))
-        agent, message = self._agent_of(line), line.message
+        # Most lines are of no sub-agent.
+        agent = self._agent_of(line) if line.is_sidechain is not False or line.agent_id else ""
+        message = line.message
         if line.type != "assistant" or message is None:
             return Skipped(self.source, number, NO_ANSWER)
         request_id = text_of(line.request_id)

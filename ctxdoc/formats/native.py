@@ -54,6 +54,8 @@ class _Record(Struct):
 
 
 def _matches(source: Source) -> bool:
+    if b'"request"' not in source.head:
+        return False
     return any(not s.isdisjoint(BODY) and s.isdisjoint(OTHERS) for s in source.shapes)
 
 

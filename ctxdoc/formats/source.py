@@ -130,11 +130,23 @@ class Source:
 
         Raises InputError for a line that does not end.
         """
-        for number, line in enumerate(iter(self._readline, b""), start=1):
-            if len(line) > MAX_DOCUMENT:
-                yield number, Skipped(self.name, number, f"line over {MAX_DOCUMENT >> 20} MB")
-            else:
+        number = 0
+        while self._left and (line := self._readline()):
+            number += 1
+            yield number, self._checked(number, line)
+        readline = self._stream.readline
+        while line := readline(PIECE):
+            number += 1
+            if len(line) < PIECE or line.endswith(b"\n"):
                 yield number, line
+            else:
+                self._left, self._at = line, 0
+                yield number, self._checked(number, self._readline())
+
+    def _checked(self, number: int, line: bytes) -> bytes | Skipped:
+        if len(line) <= MAX_DOCUMENT:
+            return line
+        return Skipped(self.name, number, f"line over {MAX_DOCUMENT >> 20} MB")
 
     def data(self) -> bytes:
         """The rest of the file; raises InputError when that is over MAX_DOCUMENT."""
@@ -165,17 +177,12 @@ class Source:
                 yield Document(self.name, at, line)
 
     def _readline(self) -> bytes:
-        """The next line; of one over the limit, enough to be seen as such."""
+        """The next line of what is held; of one over the limit, enough to be seen as such."""
         end = self._left.find(b"\n", self._at) + 1
         if end:
             line = self._left[self._at : end]
             self._at = end
             return line
-        if not self._left:
-            line = self._stream.readline(PIECE)
-            if len(line) < PIECE or line.endswith(b"\n"):
-                return line
-            self._left = line
         left = self._left[self._at :]
         pieces, size = [left], len(left)
         self._left, self._at = b"", 0

@@ -63,7 +63,7 @@ class Answers:
             return False
         earlier.records += 1
         kept = earlier.message
-        if bytes(message.usage) == bytes(kept.usage):
+        if message.usage == kept.usage:
             return True
         if _output(message.usage) >= _output(kept.usage):
             kept.usage, kept.diagnostics = message.usage.copy(), message.diagnostics
