@@ -85,7 +85,7 @@ class _Reader:
 
     def _add(self, item: Item, form: Format | None) -> None:
         if isinstance(item, Skipped):
-            if self.strict:
+            if self.strict and not item.other:
                 raise InputError(_named(item), "leave out --strict to skip such records")
             self.records += 1
             self.skipped.append(item)

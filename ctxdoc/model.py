@@ -190,6 +190,9 @@ class Skipped(Struct, frozen=True, gc=False):
     source: str
     line: int
     reason: str
+    other: bool = False
+    """Whether it is in its place and was never meant to be one: a tool result of a transcript, a
+    call to another service."""
 
 
 class Log(Struct, frozen=True, kw_only=True):

@@ -355,3 +355,17 @@ def test_the_times_of_one_moment_are_equal() -> None:
         1793610000000,
     ]
     assert len({read_time(text) for text in texts}) == 1
+
+
+def test_strict_passes_over_what_was_never_a_model_call(tmp_path: Path) -> None:
+    """A user's line of a transcript is in its place; a line that is cut is not."""
+    line = '{{"parentUuid":null,"isSidechain":false,"sessionId":"s","type":"{}","message":{}}}\n'
+    answer = '{"id":"m","model":"claude-sonnet-4-5","usage":{"input_tokens":1,"output_tokens":1}}'
+    path = tmp_path / "a.jsonl"
+    path.write_text(line.format("user", '{"role":"user"}') + line.format("assistant", answer))
+    log = read_log([str(path)], strict=True)
+    assert (len(log.requests), [item.other for item in log.skipped]) == (1, [True])
+    path.write_text(path.read_text() + '{"type":"assistant"')
+    assert [item.other for item in read_log([str(path)]).skipped] == [True, False]
+    with pytest.raises(InputError, match="line 3"):
+        read_log([str(path)], strict=True)

@@ -140,8 +140,9 @@ def _several(logs: list[Log]) -> list[str]:
 
 
 def _skipped(log: Log) -> list[str]:
-    if not log.skipped:
+    skipped = [item for item in log.skipped if not item.other]
+    if not skipped:
         return []
-    first = log.skipped[0]
-    records = "1 record" if len(log.skipped) == 1 else f"{len(log.skipped)} records"
+    first = skipped[0]
+    records = "1 record" if len(skipped) == 1 else f"{len(skipped)} records"
     return [f"{records} skipped, the first: {first.source}, line {first.line}: {first.reason}"]

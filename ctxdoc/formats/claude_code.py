@@ -40,6 +40,8 @@ KNOWN = 8192
 NO_ANSWER = "no answer of a model"
 LINE = frozenset({"type", "parentUuid", "sessionId", "isSidechain"})
 SUMMARY = frozenset({"type", "summary", "leafUuid"})
+KIND = "agentType"
+"""The member of the file that says of which kind a sub-agent is; beside its session."""
 SIDECHAIN = b'"isSidechain":'
 AGENT_FILE = re.compile(r"(?:^|[/\\])agent-([^/\\]+)\.jsonl")
 
@@ -66,7 +68,10 @@ def _matches(source: Source) -> bool:
     head = source.head
     at = head.find(SIDECHAIN)
     if at < 0:
-        return any(shape >= SUMMARY for shape in source.shapes)
+        return any(
+            shape >= SUMMARY or (KIND in shape and shape.isdisjoint(("messages", "request")))
+            for shape in source.shapes
+        )
     end = head.find(b"\n", at)
     line = head[head.rfind(b"\n", 0, at) + 1 : end if end >= 0 else len(head)]
     return shape_of(line) >= LINE
@@ -97,7 +102,7 @@ class _Transcript:
         if b'"assistant"' not in data:
             if _in_sidechain(data):
                 self._follow(data)
-            return None if data.isspace() else Skipped(self.source, number, NO_ANSWER)
+            return None if data.isspace() else Skipped(self.source, number, NO_ANSWER, True)
         try:
             line = _DECODER.decode(data)
         except UNREADABLE as error:
@@ -106,7 +111,7 @@ class _Transcript:
         agent = self._agent_of(line) if line.is_sidechain is not False or line.agent_id else ""
         message = line.message
         if line.type != "assistant" or message is None:
-            return Skipped(self.source, number, NO_ANSWER)
+            return Skipped(self.source, number, NO_ANSWER, True)
         request_id = text_of(line.request_id)
         if self._answers.merge(message, request_id, line.cost):
             return None

@@ -74,9 +74,8 @@ class Answers:
         """Takes in the first record of an answer; the answer that it pushes out, or why it is none."""
         message = part.message
         if message.model == SYNTHETIC:
-            return Skipped(
-                self.source, part.number, f"no call: written by the program ({SYNTHETIC})"
-            )
+            reason = f"no call: written by the program ({SYNTHETIC})"
+            return Skipped(self.source, part.number, reason, True)
         if bytes(message.usage) in EMPTY:
             return Skipped(self.source, part.number, "an answer without counters")
         # A copy of its own: the counters would hold the whole line.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 
 from ctxdoc.canonical import Json
-from ctxdoc.model import Log, Request, Usage
+from ctxdoc.model import Log, Request, Skipped, Usage
 from ctxdoc.pricing import price, tariff_of
 from ctxdoc.reports.base import (
     Fields,
@@ -58,8 +58,12 @@ def _parts(log: Log, sessions: Sequence[Session]) -> Iterator[Part]:
     )
     if len(sessions) > SHOWN_SESSIONS:
         yield Notes("", (f"… and {len(sessions) - SHOWN_SESSIONS:,} more sessions",))
-    if log.skipped:
-        yield Notes(f"Skipped: {len(log.skipped):,}", tuple(_skipped_lines(log)))
+    skipped = [item for item in log.skipped if not item.other]
+    if skipped:
+        yield Notes(f"Skipped: {len(skipped):,}", tuple(_reasons(skipped)))
+    other = [item for item in log.skipped if item.other]
+    if other:
+        yield Notes(f"No model call: {len(other):,} other records", tuple(_reasons(other)))
     missing = missing_of(log)
     if missing:
         yield Notes("Not checked, because", missing)
@@ -96,10 +100,10 @@ def _session_row(session: Session, requests: Sequence[Request]) -> tuple[str, ..
     )
 
 
-def _skipped_lines(log: Log) -> Iterator[str]:
+def _reasons(skipped: Iterable[Skipped]) -> Iterator[str]:
     reasons: dict[str, int] = {}
     firsts: dict[str, str] = {}
-    for item in log.skipped:
+    for item in skipped:
         reasons[item.reason] = reasons.get(item.reason, 0) + 1
         firsts.setdefault(item.reason, f"{item.source}, line {item.line}")
     ranked = sorted(reasons, key=lambda reason: (-reasons[reason], reason))
@@ -133,7 +137,8 @@ def replay_json(log: Log, sessions: Sequence[Session]) -> dict[str, Json]:
             "requests": len(log.requests),
             "sessions": len(sessions),
             "skipped": [
-                {"source": s.source, "line": s.line, "reason": s.reason} for s in log.skipped
+                {"source": s.source, "line": s.line, "reason": s.reason, "other": s.other}
+                for s in log.skipped
             ],
             "formats": list(log.formats),
             "traits": [str(trait) for trait in sorted(log.traits)],

@@ -212,7 +212,9 @@ class TestVcrpy:
 
     def test_a_call_of_another_kind_is_skipped_with_its_line(self) -> None:
         [item] = found("vcrpy", vcrpy(url=URL + "/count_tokens"))
-        assert item == Skipped("log.yaml", 2, "calls no model: /v1/messages/count_tokens")
+        assert item == Skipped(
+            "log.yaml", 2, "calls no model: /v1/messages/count_tokens", other=True
+        )
 
     def test_a_bedrock_profile_is_the_model(self) -> None:
         body = SENT.replace('"model": "claude-sonnet-4-5",', '"anthropic_version": "b",')

@@ -691,5 +691,7 @@ def test_a_body_that_talks_about_these_logs_is_none(tmp_path: Path) -> None:
 def test_skipped_is_what_a_reader_gives_for_a_record_of_another_type(tmp_path: Path) -> None:
     found = log_of(tmp_path, invocation(INVOKED, answer()), {"schemaType": "Other", "modelId": "x"})
     assert found.skipped == (
-        Skipped(str(tmp_path / "events.jsonl"), 2, "calls no model: no ModelInvocationLog"),
+        Skipped(
+            str(tmp_path / "events.jsonl"), 2, "calls no model: no ModelInvocationLog", other=True
+        ),
     )
