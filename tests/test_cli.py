@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -130,6 +131,37 @@ def test_replay_lists_every_request_with_its_place_and_counters() -> None:
     assert second["cache_read"] == first["cache_write_5m"]
     reads = sum(r["reported"]["cache_read"] for r in found["requests"])
     assert found["totals"]["cache_read"] == reads
+
+
+def replayed(tmp_path: Path, *records: dict[str, Any]) -> dict[str, Any]:
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    found: dict[str, Any] = json.loads(run("replay", str(path), "--format", "json").stdout)
+    return found
+
+
+def test_totals_that_nobody_reported_are_null(tmp_path: Path) -> None:
+    body = {"model": "claude-sonnet-4-5", "messages": [{"role": "user", "content": "hi"}]}
+    totals = replayed(tmp_path, {"request": body})["totals"]
+    assert totals.pop("unpriced_requests") == totals.pop("requests_with_counters") == 0
+    assert set(totals.values()) == {None}
+    shown = run("replay", str(tmp_path)).stdout.decode()
+    assert "1 request in 1 session" in shown
+    assert "no request of the log has counters" in shown
+
+
+def test_totals_hold_the_compaction_passes(tmp_path: Path) -> None:
+    """The example of the compaction page: 180,000 in and 3,500 out beside 23,000 and 1,000; at
+    $3 and $15 a million tokens that is 0.54 + 0.0525 + 0.069 + 0.015."""
+    passed = {"type": "compaction", "input_tokens": 180_000, "output_tokens": 3_500}
+    last = {"type": "message", "input_tokens": 23_000, "output_tokens": 1_000}
+    usage = {"input_tokens": 23_000, "output_tokens": 1_000, "iterations": [passed, last]}
+    body = {"model": "claude-sonnet-4-5", "messages": [{"role": "user", "content": "hi"}]}
+    found = replayed(tmp_path, {"request": body, "response": {"id": "m", "usage": usage}})
+    totals = found["totals"]
+    assert (totals["input"], totals["output"]) == (203_000, 4_500)
+    assert totals["cost"] == "0.6765"
+    assert found["requests"][0]["compaction"][0]["uncached"] == 180_000
 
 
 def test_replay_names_what_it_skipped(tmp_path: Path) -> None:

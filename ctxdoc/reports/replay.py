@@ -35,22 +35,10 @@ def replay_report(log: Log) -> Report:
 
 
 def _parts(log: Log, sessions: Sequence[Session]) -> Iterator[Part]:
-    requests = len(log.requests)
-    text = f"{requests:,} requests in {len(sessions):,} sessions"
-    under = f"{log.files:,} files, {log.records:,} records, {', '.join(log.formats)}"
-    yield Headline("READ", "plain", text, under)
-    totals = _totals(log.requests)
-    yield Fields(
-        (
-            Row(
-                "Tokens",
-                f"input {totals['input']:,}: read {totals['cache_read']:,} · written "
-                f"{totals['cache_write_5m'] + totals['cache_write_1h']:,} · uncached "
-                f"{totals['uncached']:,}; output {totals['output']:,} (reported)",
-            ),
-            Row("Money", _money(log.requests)),
-        )
-    )
+    text = f"{_number(len(log.requests), 'request')} in {_number(len(sessions), 'session')}"
+    read = f"{_number(log.files, 'file')}, {_number(log.records, 'record')}"
+    yield Headline("READ", "plain", text, f"{read}, {', '.join(log.formats)}")
+    yield Fields((Row("Tokens", _tokens(log.requests)), Row("Money", _money(log.requests))))
     yield Table(
         "Sessions",
         ("session", "parent", "requests", "first", "models"),
@@ -63,10 +51,31 @@ def _parts(log: Log, sessions: Sequence[Session]) -> Iterator[Part]:
         yield Notes(f"Skipped: {len(skipped):,}", tuple(_reasons(skipped)))
     other = [item for item in log.skipped if item.other]
     if other:
-        yield Notes(f"No model call: {len(other):,} other records", tuple(_reasons(other)))
+        yield Notes(f"No model call: {_number(len(other), 'record')}", tuple(_reasons(other)))
     missing = missing_of(log)
     if missing:
         yield Notes("Not checked, because", missing)
+    if sum(request.body is not None for request in log.requests) > 1:
+        yield Notes("More", ("ctxdoc diagnose LOG says why a request read less than it could",))
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _tokens(requests: Sequence[Request]) -> str:
+    totals, counted = _totals(requests), _counted(requests)
+    if not counted:
+        return "- (no request of the log has counters)"
+    parts = (
+        f"read {totals['cache_read']:,}",
+        f"written {totals['cache_write_5m'] + totals['cache_write_1h']:,}",
+        f"uncached {totals['uncached']:,}",
+    )
+    without = len(requests) - counted
+    rest = f"; {_number(without, 'request')} without counters" if without else ""
+    output = f"output {totals['output']:,} (reported{rest})"
+    return f"input {totals['input']:,}: {' · '.join(parts)}; {output}"
 
 
 def _money(requests: Sequence[Request]) -> str:
@@ -79,13 +88,10 @@ def _money(requests: Sequence[Request]) -> str:
 
 def _cost(request: Request) -> Decimal | None:
     """What a request cost, its compaction passes included."""
-    if request.usage is None:
-        return None
     tariff = tariff_of(request)
-    passes = request.response.iterations if request.response else ()
-    costs = [price(usage, tariff) for usage in (request.usage, *passes)]
+    costs = [price(usage, tariff) for usage in _usages(request)]
     known = [cost for cost in costs if cost is not None]
-    return sum(known, Decimal(0)) if len(known) == len(costs) else None
+    return sum(known, Decimal(0)) if costs and len(known) == len(costs) else None
 
 
 def _session_row(session: Session, requests: Sequence[Request]) -> tuple[str, ...]:
@@ -113,13 +119,26 @@ def _reasons(skipped: Iterable[Skipped]) -> Iterator[str]:
         yield f"… and {len(ranked) - SHOWN_SKIPPED:,} more reasons"
 
 
+def _counted(requests: Iterable[Request]) -> int:
+    """How many requests have counters."""
+    return sum(request.usage is not None for request in requests)
+
+
 def _totals(requests: Iterable[Request]) -> dict[str, int]:
+    """Sums over all requests and their compaction passes, which no other counter holds (facts 1.9)."""
     totals = dict.fromkeys((*PARTS, "input"), 0)
     for request in requests:
-        if request.usage is not None:
+        for usage in _usages(request):
             for name in totals:
-                totals[name] += getattr(request.usage, name)
+                totals[name] += getattr(usage, name)
     return totals
+
+
+def _usages(request: Request) -> tuple[Usage, ...]:
+    """The counters of a request and of its compaction passes; empty where it has none."""
+    if request.response is None or request.usage is None:
+        return ()
+    return (request.usage, *request.response.iterations)
 
 
 def replay_json(log: Log, sessions: Sequence[Session]) -> dict[str, Json]:
@@ -128,7 +147,7 @@ def replay_json(log: Log, sessions: Sequence[Session]) -> dict[str, Json]:
     totals = _totals(log.requests)
     costs = [_cost(r) for r in log.requests if r.usage is not None]
     known = [cost for cost in costs if cost is not None]
-    input_tokens = totals["input"]
+    counted = _counted(log.requests)
     return {
         "schema": SCHEMA,
         "log": {
@@ -144,12 +163,11 @@ def replay_json(log: Log, sessions: Sequence[Session]) -> dict[str, Json]:
             "traits": [str(trait) for trait in sorted(log.traits)],
         },
         "totals": {
-            **{name: totals[name] for name in PARTS[:4]},
-            "input": input_tokens,
-            "output": totals["output"],
-            "hit_ratio": _ratio(totals["cache_read"], input_tokens),
+            **{name: totals[name] if counted else None for name in (*PARTS[:4], "input", "output")},
+            "hit_ratio": _ratio(totals["cache_read"], totals["input"]),
             "cost": money_json(sum(known, Decimal(0))) if known else None,
             "unpriced_requests": len(costs) - len(known),
+            "requests_with_counters": counted,
         },
         "sessions": [
             {
