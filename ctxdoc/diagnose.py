@@ -150,7 +150,8 @@ def diagnose_log(
         if worst is None or _rank_of_miss(found) >= _rank_of_miss(worst):
             worst = found
     if worst is None:
-        raise NoRequestError(f"no usable request: {unusable[0].reason}")
+        hint = "'ctxdoc replay' shows what the log tells without bodies"
+        raise NoRequestError(f"no usable request: {unusable[0].reason}", hint)
     found = _diagnosis(worst.case, always_diff=always_diff)
     found = replace(found, chosen=_choice(faults, len(log.requests)))
     if not unusable:

@@ -163,7 +163,8 @@ def render(request: Request) -> Prefix:
 def _render(request: Request) -> Prefix:
     body = request.body
     if body is None:
-        raise NoRequestError(f"{request.source}, line {request.line}: the log holds no body")
+        why = "; ".join(request.notes) or "the log holds no body"
+        raise NoRequestError(f"{request.source}, line {request.line}: {why}")
     rule = RULES.find_model(request.model)
     parts = _Parts(body, rule, _billing_line_kept(request))
     blocks = sorted(parts.blocks(), key=lambda segment: segment.rank)

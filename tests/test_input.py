@@ -369,3 +369,20 @@ def test_strict_passes_over_what_was_never_a_model_call(tmp_path: Path) -> None:
     assert [item.other for item in read_log([str(path)]).skipped] == [True, False]
     with pytest.raises(InputError, match="line 3"):
         read_log([str(path)], strict=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "requests"),
+    [("msg_011CdeLUpakH", 5, 1), ("msg_011CdeLUpakH", 6, 1), ("msg_REDACTED_1", 5, 2)],
+)
+def test_two_logs_of_one_response_are_one_request(
+    tmp_path: Path, name: str, output: int, requests: int
+) -> None:
+    """The one with more output is the whole one; a blotted id is the id of many responses."""
+    for file, count in (("a", 5), ("b", output)):
+        usage = {"input_tokens": 1, "output_tokens": count}
+        row = {"request": first_body(random.Random(1)), "response": {"id": name, "usage": usage}}
+        (tmp_path / f"{file}.jsonl").write_text(json.dumps(row))
+    found = read_log([str(tmp_path)]).requests
+    assert len(found) == requests
+    assert max(r.usage.output for r in found if r.usage) == output
