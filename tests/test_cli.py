@@ -164,6 +164,21 @@ def test_totals_hold_the_compaction_passes(tmp_path: Path) -> None:
     assert found["requests"][0]["compaction"][0]["uncached"] == 180_000
 
 
+def test_what_only_some_requests_lack_is_counted(tmp_path: Path) -> None:
+    body = {"model": "claude-sonnet-4-5", "messages": [{"role": "user", "content": "hi"}]}
+    tool = {"type": "function", "function": {"name": "f"}}
+    known = {"request": body, "response": {"usage": {"input_tokens": 1, "output_tokens": 1}}}
+    other = {"request": {**body, "model": "gpt-4o", "tools": [tool]}}
+    (tmp_path / "other.jsonl").write_text(json.dumps(other))
+    replayed(tmp_path, known, {"request": body})
+    found = json.loads(run("replay", str(tmp_path), "--format", "json").stdout)
+    lines = found["not_checked"]
+    assert "2 of 3 requests: no counters: what was really read, written and paid" in lines
+    assert "1 of 3 requests: no bodies: where a prefix changed, and what changed it" in lines
+    assert "no times: lifetimes, pauses and parallel starts" in lines
+    assert any(line.startswith("1 x body not compared: it is OpenAI-shaped") for line in lines)
+
+
 def test_replay_names_what_it_skipped(tmp_path: Path) -> None:
     (tmp_path / "good.jsonl").write_bytes(SESSION.read_bytes())
     (tmp_path / "README.md").write_text("# Not a log\n\n{broken\n")
