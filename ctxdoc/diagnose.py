@@ -169,6 +169,8 @@ def _is_fault(found: Diagnosis) -> bool:
 def _choice(faults: list[int], count: int) -> str:
     if not faults:
         return f"the last of {count} requests; none of them shows a fault"
+    if len(faults) == 1:
+        return f"the one request with a fault, of {count} (number {faults[0]})"
     named = ", ".join(str(number) for number in faults[:8]) + (", …" if len(faults) > 8 else "")
     return f"the costliest of {len(faults)} requests with a fault, of {count} (numbers {named})"
 

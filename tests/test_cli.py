@@ -99,6 +99,13 @@ def test_markdown_is_for_an_issue() -> None:
     assert "| whole bodies, keys sorted |" in text
 
 
+def test_the_one_fault_of_a_log_is_called_so(tmp_path: Path) -> None:
+    """The first five requests of the session, of which the fifth has a fault."""
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(b"".join(SESSION.read_bytes().splitlines(keepends=True)[:5]))
+    assert b"the one request with a fault, of 5 (number 5)" in run("diagnose", str(path)).stdout
+
+
 def test_a_log_shows_its_costliest_miss_and_says_which() -> None:
     text = run("diagnose", str(SESSION)).stdout.decode()
     assert "session.jsonl:9 → :10" in text
