@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from ctxdoc import threads
+from ctxdoc import sessions, threads
 from ctxdoc.errors import NoRequestError
 from ctxdoc.formats.answer import read_answer
 from ctxdoc.load import read_log
@@ -695,3 +695,14 @@ def test_skipped_is_what_a_reader_gives_for_a_record_of_another_type(tmp_path: P
             str(tmp_path / "events.jsonl"), 2, "calls no model: no ModelInvocationLog", other=True
         ),
     )
+
+
+def test_the_thread_of_the_fixture_is_put_together() -> None:
+    """The second request sends one message; its prompt has three, the tool and the system text."""
+    log = read_log([str(FIXTURES.parent / "threads" / "thread.jsonl")])
+    first, second = (request.body for request in log.requests)
+    assert first is not None
+    assert second is not None
+    assert (len(first.messages), len(second.messages)) == (1, 3)
+    assert (second.system, second.tools) == (first.system, first.tools)
+    assert len(sessions.part(log.requests)) == 1
