@@ -2,7 +2,8 @@
 
 A request continues the one whose messages it extends, even when earlier ones were edited or dropped: it
 holds the last two messages of that request in a row. A branch, and a side call that carries the
-conversation without the tools, is a session of its own that names its parent.
+conversation without the tools, is a session of its own that names its parent. Requests of which the log
+has neither an id nor a body are the session of their file.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ class _Parter:
         self._inside: dict[bytes, str] = {}
         """Chain of the messages up to one → the session that had it first."""
         self._digests: dict[bytes, bytes] = {}
+        self._of_file: dict[str, str] = {}
+        """Log → the session of its requests without a body."""
 
     def add(self, number: int, request: Request) -> None:
         digests = [self._digest(raw) for raw in request.body.messages] if request.body else []
@@ -72,7 +75,10 @@ class _Parter:
         if request.session:
             head, slash, _ = request.session.rpartition("/")
             return request.session, head if slash else None
-        has_tools = bool(request.body and request.body.tools)
+        if request.body is None:
+            # Nothing tells these apart: one session a file.
+            return self._of_file.setdefault(request.source, self._new()), None
+        has_tools = bool(request.body.tools)
         for key in reversed(pairs):
             if key in self._ends:
                 name, had_tools = self._ends[key]

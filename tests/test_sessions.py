@@ -85,3 +85,8 @@ def test_an_id_of_the_log_is_taken_as_it_is() -> None:
 def test_one_agent_is_one_session_whatever_happens_to_its_prefix(turns: int) -> None:
     rows = json.loads(json.dumps(demo_session()))
     assert parted(*rows) == [("s1", None, tuple(range(turns)))]
+
+
+def test_requests_with_neither_id_nor_body_are_the_session_of_their_file() -> None:
+    bare = [Request(source=file, line=n, model="gpt-4o", body=None) for n, file in enumerate("aab")]
+    assert [session.requests for session in part(bare)] == [(0, 1), (2,)]
