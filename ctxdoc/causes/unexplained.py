@@ -8,7 +8,8 @@ Why it breaks the prefix
 Example
     The wording of the system prompt was edited between two requests.
 What to do
-    Look at the first differing byte and find out what writes that place.
+    Look at the first differing byte and find out what writes that place. If it has to differ, put it behind
+    the last breakpoint, into the newest message.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ CAUSE = Cause(
     title="the prefix changed, and no rule knows why",
     group=Group.CONTENT,
     parts=frozenset({Part.DIVERGENCE}),
-    fix="Look at the first differing byte above and find out what in your code writes that place.",
+    fix="Look at the first differing byte above and find out what in your code writes that place. If it "
+    "has to differ, put it behind the last breakpoint, into the newest message.",
     general=True,
     fallback=True,
     match=_match,

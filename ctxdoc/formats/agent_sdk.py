@@ -140,7 +140,7 @@ class _Run:
         message = entry.message if entry.type == "assistant" else self._partial(session, entry)
         if message is None:
             why = "sums of a whole run" if entry.type == "result" else "no answer of a model"
-            return Skipped(self.source, number, why, True)
+            return Skipped(self.source, number, why, other=True)
         if self._answers.merge(message):
             return None
         return self._answers.add(Part(number, session, message, at=entry.timestamp))

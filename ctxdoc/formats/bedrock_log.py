@@ -103,7 +103,7 @@ def _read(document: Document) -> Iterator[Item]:
 
 def _request(source: str, line: int, record: _Record) -> Item:
     if record.schema_type != NAME:
-        return Skipped(source, line, f"calls no model: no {NAME}", True)
+        return Skipped(source, line, f"calls no model: no {NAME}", other=True)
     notes: list[str] = []
     body = _body(record, notes)
     response = _response(record, notes)

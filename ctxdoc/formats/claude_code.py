@@ -102,7 +102,7 @@ class _Transcript:
         if b'"assistant"' not in data:
             if _in_sidechain(data):
                 self._follow(data)
-            return None if data.isspace() else Skipped(self.source, number, NO_ANSWER, True)
+            return None if data.isspace() else Skipped(self.source, number, NO_ANSWER, other=True)
         try:
             line = _DECODER.decode(data)
         except UNREADABLE as error:
@@ -111,7 +111,7 @@ class _Transcript:
         agent = self._agent_of(line) if line.is_sidechain is not False or line.agent_id else ""
         message = line.message
         if line.type != "assistant" or message is None:
-            return Skipped(self.source, number, NO_ANSWER, True)
+            return Skipped(self.source, number, NO_ANSWER, other=True)
         request_id = text_of(line.request_id)
         if self._answers.merge(message, request_id, line.cost):
             return None

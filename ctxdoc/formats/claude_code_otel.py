@@ -138,7 +138,7 @@ def _collect(source: Source, events: list[Event]) -> Iterator[Skipped]:
         events += wanted
         if not wanted:
             names = ", ".join(sorted({event.name for event in found})) or "no event of Claude Code"
-            yield Skipped(source.name, document.line, f"no model call: {names[:80]}", True)
+            yield Skipped(source.name, document.line, f"no model call: {names[:80]}", other=True)
 
 
 def _item(source: Source, call: Call) -> Item:

@@ -82,7 +82,9 @@ def _read_interaction(source: str, number: int, raw: Raw | bytes, at: datetime |
     interaction = msgspec.json.decode(raw, type=_Interaction)
     sent, got = interaction.request, interaction.response or _Got()
     if sent is None:
-        return Skipped(source, number, f"no request over HTTP: {interaction.transport[:80]}", True)
+        return Skipped(
+            source, number, f"no request over HTTP: {interaction.transport[:80]}", other=True
+        )
     return request_of(
         Exchange(
             source=source,

@@ -116,7 +116,9 @@ def _read_document(document: Document, before: int, budget: _Budget) -> Iterator
         yield Skipped(place.source, place.line, reason_of(error))
         return
     if not samples:
-        yield Skipped(place.source, place.line, "a log's head or summary: it holds no events", True)
+        yield Skipped(
+            place.source, place.line, "a log's head or summary: it holds no events", other=True
+        )
     for raw in samples:
         for item in _read_sample(place, raw, budget):
             place = Document(place.source, place.line + 1, b"")
@@ -140,7 +142,7 @@ def _read_sample(place: Document, raw: Raw, budget: _Budget) -> Iterator[Item]:
         return
     kept = _Resolver(sample, budget)
     if not sample.all_events:
-        yield Skipped(place.source, place.line, "a sample without events", True)
+        yield Skipped(place.source, place.line, "a sample without events", other=True)
     for number, event in enumerate(sample.all_events, start=place.line):
         at = Document(place.source, number, event)
         try:
@@ -153,7 +155,7 @@ def _read_event(at: Document, session: str, kept: _Resolver) -> Item:
     event = msgspec.json.decode(at.data, type=_Event)
     reason = _no_call(event)
     if reason:
-        return Skipped(at.source, at.line, reason, True)
+        return Skipped(at.source, at.line, reason, other=True)
     call = event.call if isinstance(event.call, Mapping) else {}
     notes: list[str] = []
     body, response = kept.request(call, notes), _response(event, call)

@@ -77,7 +77,7 @@ def _read_document(document: Document, before: int) -> Iterator[Item]:
         yield _read_row(document, values, values)
         return
     if not rows:
-        yield Skipped(document.source, document.line, "a page without observations", True)
+        yield Skipped(document.source, document.line, "a page without observations", other=True)
     items = [
         _read_row(Document(document.source, before + number, b""), row, values)
         for number, row in enumerate(rows, start=1)
@@ -106,7 +106,7 @@ def _read_row(place: Document, row: Any, around: Values) -> Item:
         kind = text_of(row.get("type")).upper()
         if kind not in ("GENERATION", ""):
             reason = f"an observation of the type {kind[:40]}, no call of a model"
-            return Skipped(place.source, place.line, reason, True)
+            return Skipped(place.source, place.line, reason, other=True)
         return _request(place, row, around)
     except UNREADABLE as error:
         return Skipped(place.source, place.line, reason_of(error))

@@ -72,7 +72,7 @@ def read_record(document: Document, values: Values) -> Item:
     record = _part(values, PAYLOAD) or values
     reason = _no_call(record)
     if reason:
-        return Skipped(document.source, document.line, reason, True)
+        return Skipped(document.source, document.line, reason, other=True)
     response = _response(record)
     prompted = isinstance(record.get("messages") or record.get("input"), list)
     if response is None and not prompted:

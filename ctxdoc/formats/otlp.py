@@ -92,7 +92,7 @@ def _read_document(document: Document, before: int) -> Iterator[Item]:
         yield Skipped(document.source, before + 1, reason_of(error))
         return
     if not spans:
-        yield Skipped(document.source, before + 1, "an export without trace spans", True)
+        yield Skipped(document.source, before + 1, "an export without trace spans", other=True)
     places = [Document(document.source, before + n, b"") for n in range(1, len(spans) + 1)]
     found = [_call_or_skipped(place, span) for place, span in zip(places, spans, strict=True)]
     sums = _around([call for call in found if isinstance(call, _Call)], spans)
@@ -101,7 +101,7 @@ def _read_document(document: Document, before: int) -> Iterator[Item]:
             yield call
         elif call.id in sums:
             reason = "a trace span around other calls: its counters are their sum"
-            yield Skipped(place.source, place.line, reason, True)
+            yield Skipped(place.source, place.line, reason, other=True)
         else:
             yield _request(place, call)
 
@@ -128,13 +128,17 @@ def _call_or_skipped(place: Document, span: Values) -> _Call | Skipped:
             attributes.update(_attributes(holder))
         operation = text_of(attributes.get(OPERATION))
         if operation and operation not in CALLS:
-            return Skipped(place.source, place.line, f"no call of a model: {operation[:40]}", True)
+            return Skipped(
+                place.source, place.line, f"no call of a model: {operation[:40]}", other=True
+            )
         usage = counters.otel(attributes)
     except UNREADABLE as error:
         return Skipped(place.source, place.line, reason_of(error))
     if usage is None and not operation:
         named = text_of(span.get("name"))[:40]
-        return Skipped(place.source, place.line, f"a trace span without counters: {named}", True)
+        return Skipped(
+            place.source, place.line, f"a trace span without counters: {named}", other=True
+        )
     return _Call(span, attributes, usage)
 
 

@@ -85,9 +85,13 @@ def _read(source: Source) -> Iterator[Item]:
 def _item(source: str, number: int, line: _Line, session: str) -> Item:
     message = line.message
     if line.type != "message" or message is None:
-        return Skipped(source, number, f"no call: {text_of(line.type)[:40] or 'no type'}", True)
+        return Skipped(
+            source, number, f"no call: {text_of(line.type)[:40] or 'no type'}", other=True
+        )
     if message.role != "assistant":
-        return Skipped(source, number, f"no call: {text_of(message.role)[:40] or 'no role'}", True)
+        return Skipped(
+            source, number, f"no call: {text_of(message.role)[:40] or 'no role'}", other=True
+        )
     if not isinstance(message.usage, dict):
         return Skipped(source, number, "an answer without counters")
     usage = _usage(message.usage)

@@ -75,7 +75,7 @@ class Answers:
         message = part.message
         if message.model == SYNTHETIC:
             reason = f"no call: written by the program ({SYNTHETIC})"
-            return Skipped(self.source, part.number, reason, True)
+            return Skipped(self.source, part.number, reason, other=True)
         if bytes(message.usage) in EMPTY:
             return Skipped(self.source, part.number, "an answer without counters")
         # A copy of its own: the counters would hold the whole line.

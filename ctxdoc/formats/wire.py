@@ -65,7 +65,7 @@ def request_of(exchange: Exchange) -> Item:
     """The request of an exchange; Skipped for what calls no model or cannot be read."""
     path = urlsplit(exchange.url).path if exchange.url else ""
     if path and (OTHER.search(path) or not CALLS.search(path)):
-        return Skipped(exchange.source, exchange.line, f"calls no model: {path[:80]}", True)
+        return Skipped(exchange.source, exchange.line, f"calls no model: {path[:80]}", other=True)
     notes: list[str] = []
     raw, values = _request_body(exchange, notes)
     response = _answer(exchange, notes)
