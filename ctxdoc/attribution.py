@@ -17,7 +17,7 @@ from ctxdoc.errors import NoRequestError
 from ctxdoc.exchange import Earlier, Exchange, Replayer
 from ctxdoc.model import Origin, Request, Section, Skipped, Usage
 from ctxdoc.pricing import price, tariff_of
-from ctxdoc.render import Prefix, Segment, render
+from ctxdoc.render import Prefix, Segment
 
 SHORT_TEXT = 16
 LONG_TEXT = 64
@@ -29,9 +29,9 @@ SIMILAR = 0.5
 def case_of_pair(before: Request, after: Request) -> Case:
     """Two requests of which nothing earlier is known."""
     replayer = Replayer()
-    one = replayer.measure(before)
+    one = replayer.measure(before, replayer.render(before))
     replayer.send(one)
-    two = replayer.measure(after, one)
+    two = replayer.measure(after, replayer.render(after), one)
     return _case(one, two, replayer.send(two))
 
 
@@ -50,7 +50,7 @@ def iter_cases(
     exchanges: dict[int, Exchange] = {}
     for number, request in enumerate(requests):
         try:
-            draft = render(request)
+            draft = replayer.render(request)
         except NoRequestError as error:
             if chosen and number in {*chosen, *chosen.values()}:
                 raise
@@ -59,7 +59,7 @@ def iter_cases(
             continue
         earlier = (chosen or {}).get(number, index.find(draft))
         before = exchanges[earlier] if earlier is not None else None
-        exchange = replayer.measure(request, before)
+        exchange = replayer.measure(request, draft, before)
         outcome = replayer.send(exchange)
         if before is None:
             before = replace(exchange, usage=None)

@@ -5,6 +5,7 @@ Every rule is from the prompt-caching page as of 2026-10-08 unless it names anot
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from enum import IntEnum
 
@@ -69,7 +70,7 @@ class Cache:
 
     def send(self, step: Step) -> Outcome:
         """Looks a request up, then stores what it writes."""
-        hits = [self._look(step, relax) for relax in Relax]
+        hits = self._hits(step)
         hit = hits[0]
         usage = _usage(step, hit)
         if hit is not None:
@@ -81,13 +82,24 @@ class Cache:
             usage=usage, hit=hit, could_read=tuple(step.sizes.at(index) for index in hits)
         )
 
+    def _hits(self, step: Step) -> list[int | None]:
+        """The longest entry with each of `Relax`; when all rules find what none limits, that is all
+        of them."""
+        most = self._look(step, Relax.REACH)
+        least = self._look(step, Relax.NOTHING) if most is not None else None
+        if most == least:
+            return [most] * len(Relax)
+        between = [self._look(step, relax) for relax in list(Relax)[1:-1]]
+        return [least, *between, most]
+
     def _look(self, step: Step, relax: Relax) -> int | None:
         """The longest live entry in reach of a breakpoint, as a segment index."""
-        keys = step.prefix.keys
+        keys, entries = step.prefix.keys, self._entries
         for index in _candidates(step.prefix, relax):
-            for entry in self._entries.get(keys[index], {}).values():
-                if _live(entry, step, relax):
-                    return index
+            if keys[index] in entries:
+                for entry in entries[keys[index]].values():
+                    if _live(entry, step, relax):
+                        return index
         return None
 
     def _renew(self, step: Step, index: int) -> None:
@@ -129,18 +141,36 @@ def places_differ(before: tuple[tuple[str, str], ...], after: tuple[tuple[str, s
     return any(name in known and known[name] != value for name, value in after)
 
 
-def _candidates(prefix: Prefix, relax: Relax) -> list[int]:
+def _candidates(prefix: Prefix, relax: Relax) -> Iterable[int]:
     """Segments to look at, longest prefix first."""
     if relax >= Relax.REACH:
-        return list(range(len(prefix.segments) - 1, -1, -1))
-    at = prefix.positions
-    found: dict[int, None] = {}
+        return range(len(prefix.segments) - 1, -1, -1)
+    return _reached(prefix)
+
+
+def _reached(prefix: Prefix) -> Iterator[int]:
+    """The segments in reach of the breakpoints.
+
+    A run of blocks of one of some kinds is one position; a setting has that of the block before it.
+    """
+    segments = prefix.segments
+    lowest = len(segments)
     for mark in reversed(prefix.breakpoints):
-        index = mark
-        while index >= 0 and at[index] > at[mark] - RULES.lookback:
-            found[index] = None
-            index -= 1
-    return sorted(found, reverse=True)
+        seen, last = 1, ""
+        for index in range(mark, -1, -1):
+            kind = segments[index].kind
+            if kind != "setting":
+                if last and not (kind == last and kind in RULES.run_kinds):
+                    seen += 1
+                last = kind
+            elif last and seen == RULES.lookback:
+                # Ahead of the first of the last position's blocks: the position before it.
+                break
+            if seen > RULES.lookback:
+                break
+            if index < lowest:
+                lowest = index
+                yield index
 
 
 def _cacheable(step: Step, index: int) -> bool:

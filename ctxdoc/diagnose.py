@@ -215,8 +215,9 @@ def _find(case: Case) -> tuple[Finding, tuple[Finding, ...]]:
     """The cause that explains the largest part of the loss at the first difference, and the other
     true ones."""
     found: list[Finding] = []
+    parts = _open_parts(case)
     for cause in CAUSES:
-        if cause.parts.isdisjoint(_open_parts(case)):
+        if cause.parts.isdisjoint(parts):
             continue
         match = cause.match(case)
         if match is not None:

@@ -74,15 +74,16 @@ def prompt_difference(before: Prefix, after: Prefix, *, in_order: bool) -> int |
 
 
 def common_segments(before: Prefix, after: Prefix) -> int:
-    """How many leading segments are equal."""
-    if before.root != after.root:
-        return 0
-    count = 0
-    for one, two in zip(before.segments, after.segments, strict=False):
-        if one.data != two.data or one.head != two.head:
-            break
-        count += 1
-    return count
+    """How many leading segments are equal; the keys are chained, so that halving finds it."""
+    one, two = before.keys, after.keys
+    low, high = 0, min(len(one), len(two))
+    while low < high:
+        middle = (low + high) // 2
+        if one[middle] == two[middle]:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 def find_divergence(before: Prefix, after: Prefix) -> Change | None:

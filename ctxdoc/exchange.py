@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from ctxdoc.cache import FIRST_RESPONSE_SECONDS, Cache, Outcome, Step, find_refusal
 from ctxdoc.diff import common_segments
-from ctxdoc.model import Origin, Request, Section, Usage
-from ctxdoc.render import Prefix, render
+from ctxdoc.model import Origin, Request, Usage
+from ctxdoc.render import Prefix, Renderer
 from ctxdoc.tokens import Ledger, Sizes
 
 
@@ -31,12 +31,16 @@ class Replayer:
     """Feeds requests to the cache one by one and keeps what a comparison needs."""
 
     def __init__(self) -> None:
+        self.renderer = Renderer()
         self.cache = Cache()
         self.ledger = Ledger()
 
-    def measure(self, request: Request, before: Exchange | None = None) -> Exchange:
-        """Renders a request and sizes its prompt."""
-        prefix = render(request)
+    def render(self, request: Request) -> Prefix:
+        """The prompt of a request; raises NoRequestError for a body that cannot be rendered."""
+        return self.renderer.render(request)
+
+    def measure(self, request: Request, prefix: Prefix, before: Exchange | None = None) -> Exchange:
+        """Sizes a rendered prompt."""
         usage = request.usage
         assumed = bool(usage and usage.cache_read + usage.cache_write and not prefix.breakpoints)
         if assumed:
@@ -47,7 +51,9 @@ class Replayer:
         return Exchange(
             request=request,
             prefix=prefix,
-            sizes=self.ledger.measure(prefix, corrected),
+            sizes=self.ledger.measure(
+                prefix, corrected, (before.prefix, before.sizes) if before else None
+            ),
             usage=corrected,
             double_counted=corrected is not usage,
             breakpoints_assumed=assumed,
@@ -138,7 +144,7 @@ class Earlier:
 
     def find(self, prefix: Prefix) -> int | None:
         """The number of that request, or of the last one when nothing is shared."""
-        for key in reversed(self._row(prefix)):
+        for key in reversed(prefix.row):
             if key in self._pairs:
                 return self._pairs[key]
         for key in reversed(prefix.keys):
@@ -149,16 +155,5 @@ class Earlier:
     def add(self, prefix: Prefix, number: int) -> None:
         """Makes a request one that later ones can continue."""
         self._last = number
-        for key in self._row(prefix):
-            self._pairs[key] = number
-        for key in prefix.keys:
-            self._prefixes[key] = number
-
-    def _row(self, prefix: Prefix) -> list[bytes]:
-        """Each message block together with the one before it."""
-        found, last = [], b""
-        for segment in prefix.segments:
-            if segment.section is Section.MESSAGES and segment.is_block:
-                found.append(last + b"\0" + segment.data)
-                last = segment.data
-        return found
+        self._pairs.update(dict.fromkeys(prefix.row, number))
+        self._prefixes.update(dict.fromkeys(prefix.keys, number))

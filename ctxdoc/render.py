@@ -41,9 +41,8 @@ class Segment(Struct, frozen=True, kw_only=True):
     """Place in render order: level and setting, item, block."""
     data: bytes
     """Canonical JSON of the block; settings as an object of one member."""
-    value: Json
-    head: bytes
-    """What parts it from the segment before."""
+    digest: bytes
+    """Of the data and of the part of the prompt that it stands in."""
     role: str = ""
     ttl: str | None = None
     """Lifetime of the breakpoint it carries, if any."""
@@ -55,6 +54,11 @@ class Segment(Struct, frozen=True, kw_only=True):
     """Whether the body has a one-block list where the value has a tool result's string."""
     rendered: bool = True
     """Whether it is a part of the prompt."""
+
+    @property
+    def value(self) -> Json:
+        """The block as values, decoded when asked for: most blocks never are."""
+        return canonical.decode(self.data)
 
     @property
     def is_block(self) -> bool:
@@ -70,40 +74,38 @@ class Prefix(Struct, frozen=True, kw_only=True, dict=True):
     model: str
     """The model as the request spells it."""
     segments: tuple[Segment, ...]
+    keys: tuple[bytes, ...]
+    """Chained hashes: equal keys mean equal prompts up to and including that segment."""
     unrendered: tuple[Segment, ...]
     """Blocks of the body that are no part of the prompt: deferred tools, stripped thinking, and
     settings that spell out the default."""
     rule: ModelRule
 
     @cached_property
-    def keys(self) -> tuple[bytes, ...]:
-        """Chained hashes: equal keys mean equal prompts up to and including that segment."""
-        key = blake2b(self.root.encode(), digest_size=16).digest()
-        keys = []
-        for segment in self.segments:
-            key = blake2b(key + segment.head + segment.data, digest_size=16).digest()
-            keys.append(key)
-        return tuple(keys)
+    def heads(self) -> tuple[bytes, ...]:
+        """What parts each segment from the one before, so that all are one JSON text."""
+        return tuple(_iter_heads(self.segments))
 
     @cached_property
     def data(self) -> bytes:
         """The prompt's bytes."""
-        return b"".join(part for s in self.segments for part in (s.head, s.data))
+        rows = zip(self.heads, self.segments, strict=True)
+        return b"".join(part for head, segment in rows for part in (head, segment.data))
 
     @cached_property
     def sorted_data(self) -> bytes:
         """The prompt's bytes with the members of every object sorted."""
         parts: list[bytes] = []
         role = ""
-        for segment in self.segments:
-            parts += [_sorted_head(segment, role), canonical.encode_sorted(segment.value)]
+        for head, segment in zip(self.heads, self.segments, strict=True):
+            parts += [_sorted_head(head, segment, role), canonical.encode_sorted(segment.value)]
             role = segment.role
         return b"".join(parts)
 
     @cached_property
     def breakpoints(self) -> tuple[int, ...]:
         """Indices of the segments that carry one."""
-        return tuple(i for i, segment in enumerate(self.segments) if segment.ttl)
+        return tuple([i for i, segment in enumerate(self.segments) if segment.ttl])
 
     @cached_property
     def positions(self) -> tuple[int, ...]:
@@ -126,7 +128,19 @@ class Prefix(Struct, frozen=True, kw_only=True, dict=True):
     @property
     def data_length(self) -> int:
         """Bytes of the whole prompt."""
-        return sum(len(s.head) + len(s.data) for s in self.segments)
+        return sum(
+            len(head) + len(s.data) for head, s in zip(self.heads, self.segments, strict=True)
+        )
+
+    @cached_property
+    def row(self) -> tuple[bytes, ...]:
+        """Each message block together with the one before it."""
+        found, last = [], b""
+        for segment in self.segments:
+            if segment.section is Section.MESSAGES and segment.kind != "setting":
+                found.append(last + segment.digest)
+                last = segment.digest
+        return tuple(found)
 
 
 SETTING_ORDER = (
@@ -153,30 +167,209 @@ def render(request: Request) -> Prefix:
 
     Raises NoRequestError, naming file and line, for a body that cannot be rendered.
     """
-    try:
-        return _render(request)
-    except (msgspec.DecodeError, RecursionError) as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise NoRequestError(f"{request.source}, line {request.line}: {reason}") from error
+    return Renderer().render(request)
 
 
-def _render(request: Request) -> Prefix:
-    body = request.body
-    if body is None:
-        why = "; ".join(request.notes) or "the log holds no body"
-        raise NoRequestError(f"{request.source}, line {request.line}: {why}")
-    rule = RULES.find_model(request.model)
-    parts = _Parts(body, rule, _billing_line_kept(request))
-    blocks = sorted(parts.blocks(), key=lambda segment: segment.rank)
-    rendered = [s for s in blocks if s.rendered]
-    rendered = _with_automatic_breakpoint(body, rendered)
-    return Prefix(
-        root=rule.id,
-        model=request.model,
-        segments=tuple(_with_heads(rendered)),
-        unrendered=tuple(s for s in blocks if not s.rendered),
-        rule=rule,
+class Renderer:
+    """Renders the requests of a log: what several of them send is rendered once."""
+
+    def __init__(self) -> None:
+        self._tops: dict[tuple[object, ...], _Top] = {}
+        self._messages: dict[tuple[bytes, int], _Message] = {}
+        self._lanes: dict[bytes, _Lane] = {}
+        """First message → the last request that began with it."""
+
+    def render(self, request: Request) -> Prefix:
+        """The prompt of a request.
+
+        Raises NoRequestError, naming file and line, for a body that cannot be rendered.
+        """
+        try:
+            return self._render(request)
+        except (msgspec.DecodeError, RecursionError) as error:
+            reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+            raise NoRequestError(f"{request.source}, line {request.line}: {reason}") from error
+
+    def _render(self, request: Request) -> Prefix:
+        body = request.body
+        if body is None:
+            why = "; ".join(request.notes) or "the log holds no body"
+            raise NoRequestError(f"{request.source}, line {request.line}: {why}")
+        rule = RULES.find_model(request.model)
+        messages = tuple(map(bytes, body.messages))
+        old = self._lanes.get(messages[0]) if messages else None
+        lane = self._lane(messages, old)
+        top = self._top(request, body, rule, lane.facts)
+        segments = lane.segments
+        stripped: tuple[Segment, ...] = ()
+        if lane.thinks and not rule.keeps_thinking:
+            segments, stripped = _without_stripped(lane)
+        whole = top.rendered + segments
+        shared = 0
+        if old is not None and old.prefix is not None and old.root is top and not stripped:
+            shared = len(top.rendered) + lane.shared
+        keys = _chained(
+            rule.id, whole, old.prefix.keys if shared and old and old.prefix else (), shared
+        )
+        prefix = Prefix(
+            root=rule.id,
+            model=request.model,
+            segments=_with_automatic_breakpoint(body, whole),
+            keys=keys,
+            unrendered=top.unrendered + stripped,
+            rule=rule,
+        )
+        if messages:
+            lane.root, lane.prefix = top, None if stripped else prefix
+            self._lanes[messages[0]] = lane
+        return prefix
+
+    def _top(self, request: Request, body: Body, rule: ModelRule, facts: _Facts) -> _Top:
+        """Everything ahead of the messages."""
+        kept = _billing_line_kept(request)
+        parts = (body.system, body.tool_choice, body.thinking, body.output_config)
+        more = (body.output_format, body.speed, body.mcp_servers, body.container)
+        tools = tuple(map(bytes, body.tools or ()))
+        key = (rule.id, kept, facts, tools, *map(bytes, parts), *map(bytes, more))
+        found = self._tops.get(key)
+        if found is None:
+            made = sorted(_Parts(body, rule, kept, facts).blocks(), key=lambda s: s.rank)
+            found = self._tops[key] = _Top(
+                rendered=tuple(s for s in made if s.rendered),
+                unrendered=tuple(s for s in made if not s.rendered),
+            )
+        return found
+
+    def _lane(self, messages: tuple[bytes, ...], old: _Lane | None) -> _Lane:
+        """The messages; of those that an earlier request has too, nothing is done again."""
+        same = 0
+        if old is not None:
+            for one, two in zip(old.messages, messages, strict=False):
+                if one is not two and one != two:
+                    break
+                same += 1
+        ends = old.ends[:same] if old else []
+        last = ends[-1] if ends else START
+        made = list(old.segments[: last.count]) if old else []
+        for index in range(same, len(messages)):
+            message = self._message(messages[index], index)
+            made += message.segments
+            last = last.followed_by(message, index, len(made))
+            ends.append(last)
+        return _Lane(
+            messages=messages,
+            segments=tuple(made),
+            ends=ends,
+            shared=ends[same - 1].count if same else 0,
+        )
+
+    def _message(self, raw: bytes, index: int) -> _Message:
+        found = self._messages.get((raw, index))
+        if found is None:
+            found = self._messages[raw, index] = _read_message(raw, index)
+        return found
+
+
+class _Facts(Struct, frozen=True):
+    """What of the messages is rendered ahead of them: pointers to the first of each, or nothing."""
+
+    citations: str = ""
+    image: str = ""
+
+
+class _Top(Struct, frozen=True):
+    """Tools, system prompt and settings."""
+
+    rendered: tuple[Segment, ...]
+    unrendered: tuple[Segment, ...]
+
+
+class _Message(Struct, frozen=True):
+    segments: tuple[Segment, ...]
+    facts: _Facts
+    is_user_text: bool
+    thinks: bool
+
+
+class _End(Struct, frozen=True):
+    """What is known after a message."""
+
+    count: int
+    """Segments up to here."""
+    facts: _Facts
+    last_user_text: int
+    thinks: bool
+
+    def followed_by(self, message: _Message, index: int, count: int) -> _End:
+        facts = self.facts
+        if message.facts is not NOTHING:
+            facts = _Facts(
+                citations=facts.citations or message.facts.citations,
+                image=facts.image or message.facts.image,
+            )
+        return _End(
+            count=count,
+            facts=facts,
+            last_user_text=index if message.is_user_text else self.last_user_text,
+            thinks=self.thinks or message.thinks,
+        )
+
+
+NOTHING = _Facts()
+START = _End(count=0, facts=NOTHING, last_user_text=0, thinks=False)
+
+
+class _Lane(Struct):
+    """The messages of a conversation as they were last sent."""
+
+    messages: tuple[bytes, ...]
+    segments: tuple[Segment, ...]
+    ends: list[_End]
+    shared: int
+    """Segments that the request before it has too."""
+    root: _Top | None = None
+    prefix: Prefix | None = None
+    """What was rendered, where all of the segments are in it."""
+
+    @property
+    def facts(self) -> _Facts:
+        return self.ends[-1].facts if self.ends else NOTHING
+
+    @property
+    def thinks(self) -> bool:
+        return bool(self.ends) and self.ends[-1].thinks
+
+
+def _without_stripped(lane: _Lane) -> tuple[tuple[Segment, ...], tuple[Segment, ...]]:
+    """The segments without the thinking that the API takes out, and that thinking.
+
+    Models before Opus 4.5, Sonnet 4.6 and Haiku 5.5 strip the thinking before the last user text that
+    is no tool result (prompt-caching page, 2026-10-08).
+    """
+    start = lane.ends[-1].last_user_text
+    gone = [s.kind in RULES.unmarkable and s.rank[1] < start for s in lane.segments]
+    kept = tuple(s for s, out in zip(lane.segments, gone, strict=True) if not out)
+    stripped = (
+        replace(s, rendered=False) for s, out in zip(lane.segments, gone, strict=True) if out
     )
+    return kept, tuple(stripped)
+
+
+def _chained(
+    root: str, segments: tuple[Segment, ...], known: tuple[bytes, ...], shared: int
+) -> tuple[bytes, ...]:
+    """A hash for every beginning of the prompt, those of the shared segments taken over."""
+    keys = list(known[:shared])
+    key = keys[-1] if keys else blake2b(root.encode(), digest_size=16).digest()
+    message = segments[shared - 1].rank[:2] if shared else None
+    for segment in segments[shared:]:
+        opening = b""
+        if segment.section is Section.MESSAGES and segment.rank[:2] != message:
+            opening = segment.role.encode() + b"\0"
+            message = segment.rank[:2]
+        key = blake2b(key + opening + segment.digest, digest_size=16).digest()
+        keys.append(key)
+    return tuple(keys)
 
 
 def _billing_line_kept(request: Request) -> bool:
@@ -186,18 +379,17 @@ def _billing_line_kept(request: Request) -> bool:
 
 
 class _Parts:
-    """The segments of one body, before order and separators."""
+    """The segments of one body ahead of its messages, before they are put in order."""
 
-    def __init__(self, body: Body, rule: ModelRule, keep_billing_line: bool) -> None:
+    def __init__(self, body: Body, rule: ModelRule, keep_billing_line: bool, facts: _Facts) -> None:
         self.body = body
         self.rule = rule
         self.keep_billing_line = keep_billing_line
-        self.messages = [canonical.decode(raw) for raw in body.messages]
+        self.facts = facts
 
     def blocks(self) -> Iterator[Segment]:
         yield from self.tools()
         yield from self.system()
-        yield from self.history()
         yield from self.settings()
 
     def tools(self) -> Iterator[Segment]:
@@ -235,40 +427,6 @@ class _Parts:
                 lifted=lifted,
             )
 
-    def history(self) -> Iterator[Segment]:
-        stripped_before = self.thinking_kept_from()
-        for index, entry in enumerate(self.messages):
-            message = entry if isinstance(entry, dict) else {"content": entry}
-            content = message.get("content")
-            lifted = isinstance(content, str)
-            role = message.get("role")
-            pointer = f"$.messages[{index}].content"
-            blocks = canonical.lifted(content) or [{"type": "empty"}]
-            for place, block in enumerate(blocks):
-                kind = str(block.get("type")) if isinstance(block, dict) else ""
-                yield _block(
-                    block,
-                    section=Section.MESSAGES,
-                    pointer=pointer if lifted else f"{pointer}[{place}]",
-                    rank=(_AT["messages"], index, place),
-                    role=role if isinstance(role, str) else "",
-                    lifted=lifted,
-                    rendered=kind not in RULES.unmarkable or index >= stripped_before,
-                )
-
-    def thinking_kept_from(self) -> int:
-        """Index of the message from which thinking is in the prompt.
-
-        Models before Opus 4.5, Sonnet 4.6 and Haiku 5.5 strip the thinking before the last user
-        text that is no tool result (prompt-caching page, 2026-10-08).
-        """
-        if self.rule.keeps_thinking:
-            return 0
-        for index in range(len(self.messages) - 1, -1, -1):
-            if _is_user_text(self.messages[index]):
-                return index
-        return 0
-
     def settings(self) -> Iterator[Segment]:
         body = self.body
         yield from _setting(
@@ -279,14 +437,17 @@ class _Parts:
         container = canonical.decode(body.container)
         skills = container.get("skills") if isinstance(container, dict) else None
         yield from _setting("container", "$.container.skills", skills, Section.SYSTEM)
-        yield from self.citations()
+        if self.facts.citations:
+            where = f"{self.facts.citations}.citations"
+            yield from _setting("citations", where, True, Section.SYSTEM)
         choice = canonical.canonical(canonical.decode(body.tool_choice))
         default: Json = {"type": "auto"}
         yield from _setting("tool_choice", "$.tool_choice", choice, default=default)
         thinking = canonical.canonical(canonical.decode(body.thinking))
         yield from _setting("thinking", "$.thinking", thinking, default={"type": "disabled"})
         yield from self.output()
-        yield from self.images()
+        if self.facts.image:
+            yield from _setting("images", self.facts.image, True)
 
     def output(self) -> Iterator[Segment]:
         config = canonical.decode(self.body.output_config)
@@ -301,34 +462,55 @@ class _Parts:
                 "output_format", "$.output_format", canonical.decode(self.body.output_format)
             )
 
-    def citations(self) -> Iterator[Segment]:
-        for pointer, block in self.iter_blocks():
-            match block:
-                case {"citations": {"enabled": True}}:
-                    where = f"{pointer}.citations"
-                    yield from _setting("citations", where, True, Section.SYSTEM)
-                    return
 
-    def images(self) -> Iterator[Segment]:
-        for pointer, block in self.iter_blocks():
-            match block:
-                case {"type": "image"}:
-                    yield from _setting("images", pointer, True)
-                    return
+def _read_message(raw: bytes, index: int) -> _Message:
+    """The segments of one message of a body."""
+    entry = canonical.decode(raw)
+    message = entry if isinstance(entry, dict) else {"content": entry}
+    content = message.get("content")
+    lifted = isinstance(content, str)
+    role = message.get("role")
+    pointer = f"$.messages[{index}].content"
+    blocks = canonical.lifted(content) or [{"type": "empty"}]
+    segments = tuple(
+        _block(
+            block,
+            section=Section.MESSAGES,
+            pointer=pointer if lifted else f"{pointer}[{place}]",
+            rank=(_AT["messages"], index, place),
+            role=role if isinstance(role, str) else "",
+            lifted=lifted,
+        )
+        for place, block in enumerate(blocks)
+    )
+    return _Message(
+        segments=segments,
+        facts=_facts(content, pointer),
+        is_user_text=_is_user_text(entry),
+        thinks=any(s.kind in RULES.unmarkable for s in segments),
+    )
 
-    def iter_blocks(self) -> Iterator[tuple[str, Json]]:
-        """Every content block of the history with its pointer, those inside tool results too."""
-        for index, message in enumerate(self.messages):
-            content = message.get("content") if isinstance(message, dict) else None
-            if not isinstance(content, list):
-                continue
-            for place, block in enumerate(content):
-                pointer = f"$.messages[{index}].content[{place}]"
-                yield pointer, block
-                inner = block.get("content") if isinstance(block, dict) else None
-                if isinstance(inner, list):
-                    for depth, part in enumerate(inner):
-                        yield f"{pointer}.content[{depth}]", part
+
+def _facts(content: Json, pointer: str) -> _Facts:
+    """Where the first citations and the first image of a message's content stand."""
+    citations = image = ""
+    for where, block in _iter_blocks(content, pointer):
+        match block:
+            case {"citations": {"enabled": True}}:
+                citations = citations or where
+        match block:
+            case {"type": "image"}:
+                image = image or where
+    return _Facts(citations, image) if citations or image else NOTHING
+
+
+def _iter_blocks(content: Json, pointer: str) -> Iterator[tuple[str, Json]]:
+    """Every block of a message with its pointer, those inside tool results too."""
+    for place, block in enumerate(content if isinstance(content, list) else ()):
+        yield f"{pointer}[{place}]", block
+        inner = block.get("content") if isinstance(block, dict) else None
+        for depth, part in enumerate(inner if isinstance(inner, list) else ()):
+            yield f"{pointer}[{place}].content[{depth}]", part
 
 
 def _is_billing_line(block: Json) -> bool:
@@ -359,16 +541,17 @@ def _setting(
     """One segment, or none where the value is left out; the spelled-out default is not rendered."""
     if value is None or value == []:
         return
+    data = canonical.encode({name: value})
+    rank = (_AT[name], 0, 0)
     yield Segment(
         section=Section.SETTINGS,
         level=level,
         kind="setting",
         rendered=value != default,
         pointer=pointer,
-        rank=(_AT[name], 0, 0),
-        data=canonical.encode({name: value}),
-        value={name: value},
-        head=b"",
+        rank=rank,
+        data=data,
+        digest=_digest(rank, data),
     )
 
 
@@ -380,7 +563,6 @@ def _block(
     rank: tuple[int, int, int],
     role: str = "",
     lifted: bool = False,
-    rendered: bool = True,
 ) -> Segment:
     value: dict[str, Json]
     value = block if isinstance(block, dict) else {"type": "text", "text": block}
@@ -390,7 +572,7 @@ def _block(
         fault = f"a {kind} block"
     elif kind == "text" and value.get("text") == "":
         fault = "an empty text block"
-    segment = _segment(
+    return _segment(
         value,
         section=section,
         level=section,
@@ -398,8 +580,9 @@ def _block(
         pointer=pointer,
         rank=rank,
         mark_fault=fault,
+        role=role,
+        lifted=lifted,
     )
-    return replace(segment, role=role, lifted=lifted, rendered=rendered)
 
 
 def _segment(
@@ -411,24 +594,32 @@ def _segment(
     pointer: str,
     rank: tuple[int, int, int],
     mark_fault: str = "",
+    role: str = "",
+    lifted: bool = False,
 ) -> Segment:
     form = canonical.canonical(value)
+    data = canonical.encode(form)
     return Segment(
         section=section,
         level=level,
         kind=kind,
         pointer=pointer,
         rank=rank,
-        data=canonical.encode(form),
-        value=form,
-        head=b"",
+        data=data,
+        digest=_digest(rank, data),
+        role=role,
         ttl=_ttl(value),
         mark_fault=mark_fault,
+        lifted=lifted,
         lowered=isinstance(form, dict)
         and form.get("type") == "tool_result"
         and isinstance(form.get("content"), str)
         and isinstance(value.get("content"), list),
     )
+
+
+def _digest(rank: tuple[int, int, int], data: bytes) -> bytes:
+    return blake2b(b"%d" % _part_of(rank) + data, digest_size=16).digest()
 
 
 def _ttl(value: dict[str, Json]) -> str | None:
@@ -445,7 +636,7 @@ def _ttl(value: dict[str, Json]) -> str | None:
             return None
 
 
-def _with_automatic_breakpoint(body: Body, segments: list[Segment]) -> list[Segment]:
+def _with_automatic_breakpoint(body: Body, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
     """Puts the breakpoint of a top-level `cache_control` on the last block that can carry one.
 
     Automatic caching, prompt-caching page, 2026-10-08.
@@ -458,17 +649,17 @@ def _with_automatic_breakpoint(body: Body, segments: list[Segment]) -> list[Segm
         segment = segments[index]
         if segment.is_block and not segment.mark_fault:
             if segment.ttl is None:
-                segments[index] = replace(segment, ttl=ttl)
+                marked = replace(segment, ttl=ttl)
+                return (*segments[:index], marked, *segments[index + 1 :])
             break
     return segments
 
 
-def _with_heads(segments: list[Segment]) -> Iterator[Segment]:
-    """Adds what parts a segment from the one before, so that the bytes are one JSON text."""
+def _iter_heads(segments: tuple[Segment, ...]) -> Iterator[bytes]:
     part, message, opened = -1, -1, False
     for segment in segments:
         head = b""
-        while part < _part_of(segment):
+        while part < _part_of(segment.rank):
             head += b"[[" if part < 0 else b"],["
             part, opened = part + 1, False
         comma = b"," if opened else b""
@@ -480,11 +671,12 @@ def _with_heads(segments: list[Segment]) -> Iterator[Segment]:
             head += (b"]}," if message >= 0 else comma) + _opening(segment)
             message = segment.rank[1]
         opened = True
-        yield replace(segment, head=head)
+        yield head
 
 
-def _part_of(segment: Segment) -> int:
-    at = segment.rank[0]
+def _part_of(rank: tuple[int, int, int]) -> int:
+    """0 for what is rendered with the tools, 1 for the system prompt, 2 for the messages."""
+    at = rank[0]
     if at <= _AT["tools"]:
         return 0
     return 1 if at <= _AT["system"] else 2
@@ -494,7 +686,7 @@ def _opening(segment: Segment) -> bytes:
     return b'{"role":' + canonical.encode(segment.role) + b',"content":['
 
 
-def _sorted_head(segment: Segment, role: str) -> bytes:
+def _sorted_head(head: bytes, segment: Segment, role: str) -> bytes:
     """A head in which a message's role comes behind its content, as sorting puts it."""
-    head = segment.head.replace(_opening(segment), b'{"content":[')
+    head = head.replace(_opening(segment), b'{"content":[')
     return head.replace(b"]},", b'],"role":' + canonical.encode(role) + b"},")

@@ -37,6 +37,8 @@ class Sizes(Struct, frozen=True):
     total: int
     origin: Origin
     """What the whole rests on: reported ends make it calibrated, none make it estimated."""
+    ends: tuple[tuple[int, int], ...] = ()
+    """Numbers of leading segments whose tokens are exact, with those tokens."""
 
     def at(self, index: int | None) -> int:
         """Tokens of the prefix that ends with a segment; 0 for None."""
@@ -49,50 +51,88 @@ class Ledger:
     def __init__(self) -> None:
         self.known: dict[bytes, int] = {}
         self._ratios: dict[str, float] = {}
+        self._weights: dict[tuple[bytes, str, str], float] = {}
 
     def note(self, prefix: Prefix, tokens: int, index: int) -> None:
         """Records that the prefix ending with that segment has so many tokens."""
         if tokens > 0:
             self.known[prefix.keys[index]] = tokens
 
-    def measure(self, prefix: Prefix, usage: Usage | None) -> Sizes:
-        """Sizes of a prompt; the counters of its own request count too."""
+    def measure(
+        self, prefix: Prefix, usage: Usage | None, before: tuple[Prefix, Sizes] | None = None
+    ) -> Sizes:
+        """Sizes of a prompt; the counters of its own request count too.
+
+        `before` is an earlier request whose sizes are taken over up to the last exact one that both
+        share.
+        """
         total = usage.input if usage else None
         if usage and prefix.breakpoints and usage.cache_read + usage.cache_write:
             self.note(prefix, usage.cache_read + usage.cache_write, prefix.breakpoints[-1])
-        weights = [weight_of(segment, prefix) for segment in prefix.segments]
-        ends = self._ends(prefix, total)
-        ratio = self._ratio(prefix, weights, ends)
+        start, base = self._settled(prefix, before)
+        weights = [self.weight(segment, prefix) for segment in prefix.segments[start:]]
+        ends = self._ends(prefix, total, start, base)
+        ratio = self._ratio(prefix, weights, ends, start)
         # A measured ratio holds the hidden tokens of the prompts that it was measured on.
         hidden = 0 if prefix.root in self._ratios else hidden_tokens(prefix)
-        upto = _share_out(weights, ends, ratio, hidden)
-        exact = bool(ends) or prefix.root in self._ratios
+        upto = _share_out(weights, ends, ratio, hidden, start, base)
+        if start and before is not None:
+            upto = before[1].upto[:start] + upto
+        exact = bool(start or ends) or prefix.root in self._ratios
         return Sizes(
             upto=upto,
             total=total if total is not None else (upto[-1] if upto else 0),
             origin=Origin.CALIBRATED if exact else Origin.ESTIMATED,
+            ends=(*_ends_upto(start, before), *ends),
         )
 
-    def _ends(self, prefix: Prefix, total: int | None) -> list[tuple[int, int]]:
+    def weight(self, segment: Segment, prefix: Prefix) -> float:
+        """Estimated tokens of a segment, before calibration; each is looked at once."""
+        key = (segment.digest, prefix.rule.tokenizer, prefix.rule.image_tier)
+        found = self._weights.get(key)
+        if found is None:
+            found = self._weights[key] = weight_of(segment, prefix)
+        return found
+
+    def _settled(self, prefix: Prefix, before: tuple[Prefix, Sizes] | None) -> tuple[int, int]:
+        """Leading segments whose sizes can be taken over, and the tokens of all of them."""
+        if before is None:
+            return 0, 0
+        for count, tokens in reversed(before[1].ends):
+            if count <= len(prefix.keys) and prefix.keys[count - 1] == before[0].keys[count - 1]:
+                known = self.known.get(prefix.keys[count - 1])
+                return (count, tokens) if known == tokens else (0, 0)
+        return 0, 0
+
+    def _ends(
+        self, prefix: Prefix, total: int | None, start: int, base: int
+    ) -> list[tuple[int, int]]:
         """Segment counts with their exact tokens, growing; what contradicts is left out."""
+        known = self.known
         found = [
-            (index + 1, self.known[key])
-            for index, key in enumerate(prefix.keys)
-            if key in self.known
+            (index, known[key])
+            for index, key in enumerate(prefix.keys[start:], start=start + 1)
+            if key in known
         ]
         if total:
             found.append((len(prefix.segments), total))
         ends: list[tuple[int, int]] = []
+        last, most = start, base
         for count, tokens in found:
-            if ends and count == ends[-1][0]:
-                continue
-            if not ends or tokens > ends[-1][1]:
+            if count != last and tokens > most:
                 ends.append((count, tokens))
+                last, most = count, tokens
         return ends
 
-    def _ratio(self, prefix: Prefix, weights: list[float], ends: list[tuple[int, int]]) -> float:
+    def _ratio(
+        self,
+        prefix: Prefix,
+        weights: list[float],
+        ends: list[tuple[int, int]],
+        start: int,
+    ) -> float:
         """Tokens per unit of weight behind the last exact size, from the last measured prompt."""
-        if ends:
+        if ends and not start:
             count, tokens = ends[-1]
             weight = sum(weights[:count])
             if weight:
@@ -100,20 +140,30 @@ class Ledger:
         return self._ratios.get(prefix.root, 1.0)
 
 
+def _ends_upto(start: int, before: tuple[Prefix, Sizes] | None) -> tuple[tuple[int, int], ...]:
+    return tuple([end for end in before[1].ends if end[0] <= start]) if start and before else ()
+
+
 def _share_out(
-    weights: list[float], ends: list[tuple[int, int]], ratio: float, hidden: int
+    weights: list[float],
+    ends: list[tuple[int, int]],
+    ratio: float,
+    hidden: int,
+    start: int,
+    settled: int,
 ) -> tuple[int, ...]:
+    """Tokens up to each segment from the `start`th on."""
     upto: list[float] = []
-    start, base = 0, 0.0
-    for count, tokens in ends:
-        part = list(accumulate(weights[start:count]))
+    done, base = 0, float(settled)
+    for end, tokens in ends:
+        part = list(accumulate(weights[done : end - start]))
         scale = (tokens - base) / part[-1] if part and part[-1] else 0.0
-        upto.extend(base + scale * weight for weight in part)
-        start, base = count, float(tokens)
-    if not ends:
+        upto.extend([base + scale * weight for weight in part])
+        done, base = end - start, float(tokens)
+    if not ends and not start:
         base = float(hidden)
-    upto.extend(base + ratio * weight for weight in accumulate(weights[start:]))
-    return tuple(round(value) for value in upto)
+    upto.extend([base + ratio * weight for weight in accumulate(weights[done:])])
+    return tuple([round(value) for value in upto])
 
 
 def hidden_tokens(prefix: Prefix) -> int:

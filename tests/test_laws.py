@@ -84,8 +84,9 @@ def marked_blocks(body: JsonBody) -> list[JsonBody]:
 @given(BODIES)
 def test_segments_tile_the_prompt(body: JsonBody) -> None:
     prefix = prefix_of(body)
-    assert b"".join(s.head + s.data for s in prefix.segments) == prefix.data
-    assert sum(len(s.head) + len(s.data) for s in prefix.segments) == prefix.data_length
+    rows = list(zip(prefix.heads, prefix.segments, strict=True))
+    assert b"".join(head + s.data for head, s in rows) == prefix.data
+    assert sum(len(head) + len(s.data) for head, s in rows) == prefix.data_length
 
 
 @given(BODIES)
