@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 
 from msgspec.structs import replace
 
@@ -15,8 +14,7 @@ from ctxdoc.causes.history import INJECTED, asks_anew, looks_like_summary, text_
 from ctxdoc.diff import Change, common_segments, find_divergence, iter_changes
 from ctxdoc.errors import NoRequestError
 from ctxdoc.exchange import Earlier, Exchange, Replayer
-from ctxdoc.model import Origin, Request, Section, Skipped, Usage
-from ctxdoc.pricing import price, tariff_of
+from ctxdoc.model import Origin, Request, Section, Skipped
 from ctxdoc.render import Prefix, Segment
 
 SHORT_TEXT = 16
@@ -101,7 +99,6 @@ def _case(
         refusal=_refusal(after),
         same_response=same,
         related=False,
-        cost_right=(_cost_of(before, before.usage), _cost_of(after, usage)),
         whole_log=whole_log,
     )
     return replace(case, part=_first_part(case)) if first else _attributed(case)
@@ -121,9 +118,10 @@ def _all_changes(
 
 
 def _identical(before: Exchange, after: Exchange) -> int:
-    count = common_segments(before.prefix, after.prefix)
-    blocks = [i for i in range(count) if after.prefix.segments[i].is_block]
-    return after.sizes.at(blocks[-1]) if blocks else 0
+    index = common_segments(before.prefix, after.prefix) - 1
+    while index >= 0 and not after.prefix.segments[index].is_block:
+        index -= 1
+    return after.sizes.at(index)
 
 
 def _gap(before: Request, after: Request) -> float | None:
@@ -136,10 +134,6 @@ def _refusal(after: Exchange) -> Refusal | None:
     if after.usage is not None and not after.request.refused:
         return None
     return find_refusal(after.prefix)
-
-
-def _cost_of(exchange: Exchange, usage: Usage | None) -> Decimal | None:
-    return price(usage, tariff_of(exchange.request)) if usage else None
 
 
 def _attributed(case: Case) -> Case:
@@ -187,6 +181,8 @@ def _sharable(case: Case) -> tuple[bool, int]:
     cached."""
     before = case.before
     reach = case.outcome.could_read[Relax.REACH]
+    if case.divergence is None and before.prefix.row:
+        return True, _cached_by(before, None)
     if asks_anew(case) and len(case.changes) == 1:
         if reach or not _marks_too_late(case):
             return True, reach

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from enum import StrEnum
+from functools import cache
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -215,10 +216,7 @@ def _find(case: Case) -> tuple[Finding, tuple[Finding, ...]]:
     """The cause that explains the largest part of the loss at the first difference, and the other
     true ones."""
     found: list[Finding] = []
-    parts = _open_parts(case)
-    for cause in CAUSES:
-        if cause.parts.isdisjoint(parts):
-            continue
+    for cause in _causes_of(_open_parts(case)):
         match = cause.match(case)
         if match is not None:
             found.append(Finding(cause=cause, match=match))
@@ -227,15 +225,20 @@ def _find(case: Case) -> tuple[Finding, tuple[Finding, ...]]:
     return primary, tuple(also)
 
 
-def _open_parts(case: Case) -> set[Part]:
+def _open_parts(case: Case) -> frozenset[Part]:
     """The parts of the loss that are there to be explained, and the accounting beside it."""
-    if case.part in (Part.RECORD, Part.REFUSAL, Part.COLD, Part.NEVER_CACHED):
-        return {case.part, Part.ACCOUNTING, *(() if case.part is Part.RECORD else LAST)}
-    lost = {part for part, tokens in case.parts.items() if tokens}
-    return {*lost, Part.WASTE, Part.ACCOUNTING, *LAST}
+    if case.part is Part.RECORD:
+        return frozenset((Part.RECORD, Part.ACCOUNTING))
+    if case.part in (Part.REFUSAL, Part.COLD, Part.NEVER_CACHED):
+        return frozenset((case.part, Part.ACCOUNTING, Part.NOTHING))
+    lost = (part for part, tokens in case.parts.items() if tokens)
+    return frozenset((*lost, Part.WASTE, Part.ACCOUNTING, Part.NOTHING))
 
 
-LAST = (Part.NOTHING,)
+@cache
+def _causes_of(parts: frozenset[Part]) -> tuple[Cause, ...]:
+    """The causes that can explain one of the parts, in their order."""
+    return tuple(cause for cause in CAUSES if not cause.parts.isdisjoint(parts))
 
 
 def _explains(finding: Finding, case: Case) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import AnyStr
 
 import msgspec
 from msgspec import Raw, Struct
@@ -44,12 +45,25 @@ class Change(Struct, frozen=True, kw_only=True):
 
 def first_difference(before: bytes, after: bytes) -> int | None:
     """Index of the first differing byte; the shorter length if one begins the other, None if equal."""
-    size = min(len(before), len(after))
-    for start in range(0, size, CHUNK):
-        end = min(start + CHUNK, size)
-        if before[start:end] != after[start:end]:
-            return next(i for i in range(start, end) if before[i] != after[i])
-    return None if len(before) == len(after) else size
+    size = common_length(before, after)
+    return None if size == len(before) == len(after) else size
+
+
+def common_length(one: AnyStr, two: AnyStr) -> int:
+    """How many characters or bytes two texts share at their start; halved, so that memory is compared
+    and not one character after the other."""
+    low, size = 0, min(len(one), len(two))
+    while low < size and one[low : low + CHUNK] == two[low : low + CHUNK]:
+        low += CHUNK
+    high = min(low + CHUNK, size)
+    low = min(low, size)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == two[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def body_difference(before: Raw, after: Raw) -> int | None:

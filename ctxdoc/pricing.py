@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -77,13 +77,20 @@ def price(usage: Usage, tariff: Tariff) -> Decimal | None:
 
 def find_rates(tariff: Tariff, input_tokens: int) -> Rates | None:
     """The rates for a prompt of that size, or None when the model is unpriced."""
-    contexts = _table().models.get(short_model_id(tariff.model))
-    if contexts is None:
+    row, factor = _find_row(tariff)
+    if row is None:
         return None
+    return _rates(row, factor, above=_is_above(row, tariff, input_tokens))
+
+
+@lru_cache(maxsize=256)
+def _find_row(tariff: Tariff) -> tuple[PriceRow | None, Decimal]:
+    """The row of the price table, and what its rates are multiplied by."""
     factor = Decimal(1)
-    rows = contexts["fast"] if tariff.fast and "fast" in contexts else contexts["standard"]
-    if tariff.fast and "fast" not in contexts:
-        return None
+    contexts = _table().models.get(short_model_id(tariff.model))
+    if contexts is None or (tariff.fast and "fast" not in contexts):
+        return None, factor
+    rows = contexts["fast" if tariff.fast else "standard"]
     if tariff.batch:
         batch = contexts.get("batch", [])
         if _row_at(batch, tariff.day):
@@ -92,11 +99,13 @@ def find_rates(tariff: Tariff, input_tokens: int) -> Rates | None:
             factor = BATCH_FACTOR
     if tariff.us_only:
         factor *= US_FACTOR
-    row = _row_at(rows, tariff.day)
-    if row is None:
-        return None
+    return _row_at(rows, tariff.day), factor
+
+
+@lru_cache(maxsize=256)
+def _rates(row: PriceRow, factor: Decimal, *, above: bool) -> Rates:
     rates = row.rates
-    if _is_above(row, tariff, input_tokens):
+    if above:
         assert row.rates_above is not None
         rates = row.rates_above
     return rates if factor == 1 else _scaled(rates, factor)

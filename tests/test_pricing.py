@@ -184,7 +184,9 @@ def test_another_version_of_the_library_is_read_itself(monkeypatch: pytest.Monke
     monkeypatch.setattr(pricing, "_installed_version", lambda: "9.9.9")
     monkeypatch.setattr(pricing, "read_library", lambda: empty)
     pricing._table.cache_clear()
+    pricing._find_row.cache_clear()
     try:
         assert price(MIX, tariff("claude-opus-5-5")) is None
     finally:
         pricing._table.cache_clear()
+        pricing._find_row.cache_clear()

@@ -18,9 +18,12 @@ TOLERANCE = Decimal("0.01")
 
 def find_wrong_rate(case: Case) -> Match | None:
     """A recorded cost that is not the right one and fits a known mistake."""
-    for exchange, right in zip((case.after, case.before), reversed(case.cost_right), strict=True):
+    for exchange in (case.after, case.before):
         said = exchange.request.cost_reported
-        if said is None or right is None or exchange.usage is None or _same(said, right):
+        if said is None or exchange.usage is None:
+            continue
+        right = price(exchange.usage, tariff_of(exchange.request))
+        if right is None or _same(said, right):
             continue
         for what, wrong in _mistakes(exchange, exchange.usage):
             if wrong is not None and _same(said, wrong):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from decimal import Decimal
 from enum import IntEnum, StrEnum
 from functools import cached_property
 
@@ -95,8 +94,6 @@ class Case(Struct, frozen=True, kw_only=True, dict=True):
     same_response: bool
     related: bool
     """Whether the later request continues the earlier one, or should share its prefix."""
-    cost_right: tuple[Decimal | None, Decimal | None]
-    """What both requests cost at the list prices."""
     whole_log: bool = False
     """Whether everything earlier is known, and not just one request."""
 

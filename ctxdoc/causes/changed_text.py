@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 
+from ctxdoc.diff import common_length
 from ctxdoc.render import RULES
 
-CHUNK = 4096
 WINDOW = 80
 """Characters on both sides of the difference in which a value may lie."""
 LABEL_WINDOW = 48
@@ -178,19 +178,10 @@ def _compiled(pattern: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
 
 def changed_span(before: str, after: str) -> tuple[int, int, int]:
     """Common length at the start, and the ends of what differs in both texts."""
-    start = _common_start(before, after)
+    start = common_length(before, after)
     rest = min(len(before), len(after)) - start
-    tail = _common_start(before[::-1][:rest], after[::-1][:rest])
+    tail = common_length(before[::-1][:rest], after[::-1][:rest])
     return start, len(before) - tail, len(after) - tail
-
-
-def _common_start(one: str, two: str) -> int:
-    size = min(len(one), len(two))
-    for low in range(0, size, CHUNK):
-        high = min(low + CHUNK, size)
-        if one[low:high] != two[low:high]:
-            return next(i for i in range(low, high) if one[i] != two[i])
-    return size
 
 
 def find_kind(before: str, after: str) -> Kind | None:
@@ -203,6 +194,7 @@ def find_kind(before: str, after: str) -> Kind | None:
     return next((kind for kind, test in _TESTS if test(before, after, start)), None)
 
 
+@lru_cache(maxsize=64)
 def find_kinds(before: str, after: str) -> tuple[Kind | None, ...]:
     """The kind of every differing value in the order in which they stand; None for one that no
     detector knows."""
@@ -226,6 +218,7 @@ def only_values_differ(before: str, after: str) -> bool:
     return changed <= max(64, 0.25 * min(len(before), len(after)))
 
 
+@lru_cache(maxsize=64)
 def similarity(before: str, after: str) -> float:
     """Share of the longer text that both have at their start or end."""
     start, end_before, _ = changed_span(before, after)
@@ -254,7 +247,7 @@ def find_inserted_kind(before: str, after: str) -> Kind | None:
 
 def _resync(one: str, two: str) -> tuple[int, int] | None:
     """Where both texts go on alike behind the first differing word."""
-    start = _common_start(one, two)
+    start = common_length(one, two)
     ends = [_word_end(text, start) for text in (one, two)]
     if one[ends[0] : ends[0] + 8] == two[ends[1] : ends[1] + 8] and one[ends[0] :]:
         return ends[0], ends[1]

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from functools import lru_cache
 
 import msgspec
 from msgspec import Raw, Struct
@@ -199,6 +200,7 @@ def same_normalized(before: Json, after: Json) -> bool:
     return before != after and _normalized(before) == _normalized(after)
 
 
+@lru_cache(maxsize=64)
 def _normalized(text: str) -> str:
     plain = unicodedata.normalize("NFKC", text).replace("\r\n", "\n").replace("\r", "\n")
     plain = re.sub("[\u200b\ufeff\u00ad]", "", plain)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import msgspec
@@ -88,6 +88,7 @@ _SUFFIX = re.compile(
 )
 
 
+@lru_cache(maxsize=256)
 def short_model_id(name: str) -> str:
     """A model id without vendor, region, date, version and `[1m]`: one name for one model."""
     short = _SUFFIX.sub("", _PREFIX.sub("", name.strip()))
