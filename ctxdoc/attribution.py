@@ -17,6 +17,8 @@ from ctxdoc.exchange import Earlier, Exchange, Replayer
 from ctxdoc.model import Origin, Request, Section, Skipped
 from ctxdoc.render import Prefix, Segment
 
+RECENT = 256
+"""Rendered requests that are held; an older one is rendered again when it is compared."""
 SHORT_TEXT = 16
 LONG_TEXT = 64
 """Characters or bytes from which on equal text is no chance."""
@@ -43,30 +45,59 @@ def iter_cases(
     A request that cannot be rendered is passed over and added to `unusable`. Raises NoRequestError
     when `chosen` names it.
     """
-    replayer = Replayer()
-    index = Earlier()
-    exchanges: dict[int, Exchange] = {}
+    cases = Cases(requests)
     for number, request in enumerate(requests):
         try:
-            draft = replayer.render(request)
+            yield cases.next(number, (chosen or {}).get(number))[0]
         except NoRequestError as error:
             if chosen and number in {*chosen, *chosen.values()}:
                 raise
             if unusable is not None:
                 unusable.append(Skipped(request.source, request.line, error.message))
-            continue
-        earlier = (chosen or {}).get(number, index.find(draft))
-        before = exchanges[earlier] if earlier is not None else None
-        exchange = replayer.measure(request, draft, before)
-        outcome = replayer.send(exchange)
-        if before is None:
-            before = replace(exchange, usage=None)
-            yield _case(before, exchange, outcome, first=True)
-        else:
-            yield _case(before, exchange, outcome, whole_log=True)
-        exchanges[number] = exchange
+
+
+class Cases:
+    """Compares the requests of a log, one after the other, with the right earlier one."""
+
+    def __init__(self, requests: Sequence[Request]) -> None:
+        self.requests = requests
+        self._replayer = Replayer()
+        self._index = Earlier()
+        self._recent: dict[int, Exchange] = {}
+        """Requests by their number, those last compared at the end."""
+
+    def next(self, number: int, chosen: int | None = None) -> tuple[Case, int | None]:
+        """The case of a request, and the number of the one that it is compared with.
+
+        Every number is asked for once, in the order of replay.
+
+        Raises NoRequestError for a request that cannot be rendered.
+        """
+        request = self.requests[number]
+        prefix = self._replayer.render(request)
+        earlier = chosen if chosen is not None else self._index.find(prefix)
+        before = self._exchange(earlier) if earlier is not None else None
+        exchange = self._replayer.measure(request, prefix, before)
+        outcome = self._replayer.send(exchange)
+        self._keep(number, exchange)
         if not request.refused:
-            index.add(draft, number)
+            self._index.add(prefix, number)
+        if before is None:
+            return _case(replace(exchange, usage=None), exchange, outcome, first=True), None
+        return _case(before, exchange, outcome, whole_log=True), earlier
+
+    def _exchange(self, number: int) -> Exchange:
+        found = self._recent.pop(number, None)
+        if found is None:
+            request = self.requests[number]
+            found = self._replayer.measure(request, self._replayer.render(request))
+        self._keep(number, found)
+        return found
+
+    def _keep(self, number: int, exchange: Exchange) -> None:
+        self._recent[number] = exchange
+        if len(self._recent) > RECENT:
+            del self._recent[next(iter(self._recent))]
 
 
 def _case(

@@ -55,6 +55,9 @@ class DoubleSend(Struct, frozen=True):
     verdict: str
 
 
+NOT_SENT = DoubleSend("none", "not asked for")
+
+
 class Comparison(Struct, frozen=True):
     """Step 3: the first differing byte by the three comparisons; None where nothing differs."""
 
@@ -193,7 +196,7 @@ def iter_misses(requests: Sequence[Request]) -> Iterator[Diagnosis]:
 
 
 def _diagnosis(case: Case, *, always_diff: bool = False, quick: bool = False) -> Diagnosis:
-    finding, also = _find(case)
+    finding, also = find_causes(case)
     state = _state(case)
     healthy = finding.cause.group is Group.HEALTHY and state in (State.ALIVE, State.COLD)
     needed = always_diff or (not healthy and case.divergence is not None)
@@ -202,17 +205,17 @@ def _diagnosis(case: Case, *, always_diff: bool = False, quick: bool = False) ->
         state=state,
         finding=finding,
         also=also,
-        double_send=_double_send(case),
+        double_send=NOT_SENT if quick else _double_send(case),
         comparison=_compare(case) if needed and not quick else None,
         first_difference=_first_difference(case),
         invalidates_from=_invalidates_from(case),
-        cost=_cost(case),
+        cost=cost_of(case),
         cost_origin=_cost_origin(case),
-        notes=_notes(case),
+        notes=() if quick else _notes(case),
     )
 
 
-def _find(case: Case) -> tuple[Finding, tuple[Finding, ...]]:
+def find_causes(case: Case) -> tuple[Finding, tuple[Finding, ...]]:
     """The cause that explains the largest part of the loss at the first difference, and the other
     true ones."""
     found: list[Finding] = []
@@ -357,15 +360,16 @@ def _kind_of_change(place: Place) -> str:
     return "removed" if place.after is None else "changed"
 
 
-def _cost(case: Case) -> Cost:
+def cost_of(case: Case) -> Cost:
+    """What the later request cost, and what it would have, had the lost tokens been read."""
     if case.part in (Part.RECORD, Part.REFUSAL):
         return Cost(None, None)
     tariff = tariff_of(case.after.request)
     paid = price(case.counters, tariff)
-    return Cost(paid, price(_if_hit(case.counters, case.lost), tariff))
+    return Cost(paid, price(read_instead(case.counters, case.lost), tariff))
 
 
-def _if_hit(usage: Usage, lost: int) -> Usage:
+def read_instead(usage: Usage, lost: int) -> Usage:
     """The same request, had the lost tokens been read; never more than were written or uncached."""
     left = lost
     taken = {}

@@ -39,6 +39,13 @@ class Trait(StrEnum):
     """The log says which requests belong together."""
 
 
+class Event(StrEnum):
+    """What a transcript notes between two requests."""
+
+    COMPACTION = "compaction"
+    THINKING = "thinking level change"
+
+
 class Section(StrEnum):
     """The parts of a request in render order, and the two that stand outside of it."""
 
@@ -146,6 +153,8 @@ class Request(Struct, frozen=True, kw_only=True, gc=False):
     """What could not be read of this record."""
     records: int = 1
     """Records of the log that tell of it."""
+    event: Event | None = None
+    """What the log says happened right before, where it has no bodies to show it."""
 
     @property
     def usage(self) -> Usage | None:

@@ -49,6 +49,7 @@ CAUSES: Registry[Cause] = Registry(
         "memory_or_instructions_in_prefix",
         "breakpoint_on_volatile_block",
         "history_rewritten",
+        "prefix_changed",
         "usage_double_counted",
         "usage_wrong_rate",
         "none",

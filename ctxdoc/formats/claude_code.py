@@ -33,7 +33,7 @@ from msgspec import Struct
 from ctxdoc.formats.base import UNREADABLE, Format, Item, text_of
 from ctxdoc.formats.source import Source, reason_of, shape_of
 from ctxdoc.formats.transcript import Answers, Message, Part
-from ctxdoc.model import Skipped, Trait
+from ctxdoc.model import Event, Skipped, Trait
 
 KNOWN = 8192
 """Lines of unnamed sub-agents that a further line may continue."""
@@ -62,6 +62,11 @@ class _Line(Struct, rename="camel", gc=False):
 
 
 _DECODER = msgspec.json.Decoder(_Line)
+
+
+COMPACTED = b'"compact_boundary"'
+HEAD_OF_LINE = 1024
+"""Bytes of a line in which its type stands."""
 
 
 def _matches(source: Source) -> bool:
@@ -95,11 +100,14 @@ class _Transcript:
         self._agent = found[1] if found else ""
         self._answers = Answers(source)
         self._threads: dict[str, str] = {}
+        self._event: Event | None = None
         self.rest = self._answers.rest
 
     def add(self, number: int, data: bytes) -> Item | None:
         """Takes a line in; the answer that is complete with it, or why it is part of none."""
         if b'"assistant"' not in data:
+            if data.find(COMPACTED, 0, HEAD_OF_LINE) >= 0:
+                self._event = Event.COMPACTION
             if _in_sidechain(data):
                 self._follow(data)
             return None if data.isspace() else Skipped(self.source, number, NO_ANSWER, other=True)
@@ -117,9 +125,9 @@ class _Transcript:
             return None
         session = text_of(line.session_id)
         session = f"{session}/{agent}" if agent else session
-        return self._answers.add(
-            Part(number, session, message, request_id, line.timestamp, line.cost)
-        )
+        part = Part(number, session, message, request_id, line.timestamp, line.cost)
+        part.event, self._event = self._event, None
+        return self._answers.add(part)
 
     def _agent_of(self, line: _Line) -> str:
         """The sub-agent of a line: it has a prompt and a cache prefix of its own."""

@@ -27,6 +27,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ctxdoc.formats import usage as counters
 from ctxdoc.formats.base import (
@@ -39,7 +40,7 @@ from ctxdoc.formats.base import (
     text_of,
 )
 from ctxdoc.formats.source import Source, reason_of
-from ctxdoc.model import Request, Response, Skipped, Trait, Usage
+from ctxdoc.model import Event, Request, Response, Skipped, Trait, Usage
 
 
 class _Message(Struct, rename="camel"):
@@ -60,6 +61,8 @@ class _Line(Struct):
 
 
 _DECODER = msgspec.json.Decoder(_Line)
+EVENTS = {"compaction": Event.COMPACTION, "thinking_level_change": Event.THINKING}
+"""Types of the lines that explain a miss."""
 
 
 def _matches(source: Source) -> bool:
@@ -69,6 +72,7 @@ def _matches(source: Source) -> bool:
 
 def _read(source: Source) -> Iterator[Item]:
     session = ""
+    event: Event | None = None
     for number, data in source.lines():
         if isinstance(data, Skipped):
             yield data
@@ -77,7 +81,11 @@ def _read(source: Source) -> Iterator[Item]:
                 line = _DECODER.decode(data)
                 if line.type == "session":
                     session = text_of(line.id) or session
-                yield _item(source.name, number, line, session)
+                event = EVENTS.get(text_of(line.type), event)
+                item = _item(source.name, number, line, session)
+                if isinstance(item, Request):
+                    item, event = replace(item, event=event), None
+                yield item
             except UNREADABLE as error:
                 yield Skipped(source.name, number, reason_of(error))
 

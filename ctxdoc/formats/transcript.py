@@ -13,7 +13,7 @@ from ctxdoc.formats import usage as counters
 from ctxdoc.formats.answer import response_of
 from ctxdoc.formats.base import UNREADABLE, Item, read_cost, read_time, text_of
 from ctxdoc.formats.source import reason_of
-from ctxdoc.model import NULL, Request, Response, Skipped
+from ctxdoc.model import NULL, Event, Request, Response, Skipped
 
 OPEN = 64
 """Answers whose further records are waited for; agents that run side by side interleave."""
@@ -43,6 +43,7 @@ class Part(Struct, gc=False):
     at: Any = None
     cost: Any = None
     records: int = 1
+    event: Event | None = None
 
 
 class Answers:
@@ -180,4 +181,5 @@ def _request(source: str, part: Part) -> Item:
         response=response,
         cost_reported=read_cost(part.cost),
         records=part.records,
+        event=part.event,
     )

@@ -1,0 +1,366 @@
+"""A whole log replayed through the cache in time order: what each request read, lost and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ctxdoc.attribution import Cases
+from ctxdoc.causes import CAUSES, Case, Confidence, Group, Part
+from ctxdoc.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS
+from ctxdoc.causes.content import repeated_uncached
+from ctxdoc.counted import Counted, Rewrite
+from ctxdoc.diagnose import cost_of, find_causes, read_instead
+from ctxdoc.errors import NoRequestError
+from ctxdoc.growth import Growth, Turn, iter_growth
+from ctxdoc.lifetime import Block, Lifetime, Sent
+from ctxdoc.model import Log, Origin, Request, Usage
+from ctxdoc.pricing import Tariff, find_rates, price, tariff_of
+from ctxdoc.sessions import Session, part
+
+EARLIEST = datetime.min.replace(tzinfo=UTC)
+NO_SESSION = "nothing says which request came before it"
+NO_COUNTERS = "neither a body nor counters"
+
+
+class Fidelity(StrEnum):
+    """How the simulated counters stand to the reported ones."""
+
+    WITHIN = "within"
+    """Each part within 3 % or 20 tokens."""
+    WARMED = "warmed outside"
+    """More was read than the log has written: calls that are not in it warmed the prefix."""
+    LESS = "read less"
+    """The rules let more be read than was."""
+    OTHER = "other split"
+    """As much was read; what was written and what paid in full differ."""
+
+
+class Miss(Struct, frozen=True, kw_only=True):
+    """Prefix that was cached and could have been read, but was not; or why there was no reading."""
+
+    cause: str
+    """Id of the cause."""
+    confidence: Confidence
+    explanation: str
+    tokens: int | None
+    """None for a request that was refused or recorded twice."""
+    cost: Decimal | None
+    avoidable: bool
+
+
+class Waste(Struct, frozen=True, kw_only=True):
+    """Money that is lost although nothing cached was missed: history behind the last breakpoint, no
+    breakpoint at all."""
+
+    cause: str
+    explanation: str
+    tokens: int
+    """Paid in full, and sent before."""
+    cost: Decimal | None
+
+
+class Row(Struct, kw_only=True):
+    """One request as replayed."""
+
+    number: int
+    """Its place in the log, from 1."""
+    session: str
+    tariff: Tariff
+    reported: Usage | None = None
+    simulated: Usage | None = None
+    origin: Origin = Origin.NONE
+    """What the simulated sizes rest on."""
+    reason: str | None = None
+    """Why nothing is simulated."""
+    fidelity: Fidelity | None = None
+    miss: Miss | None = None
+    waste: Waste | None = None
+    compared: int | None = None
+    """The number of the request it was compared with."""
+    cost: Decimal | None = None
+    """USD, the compaction passes included; simulated where nothing was reported."""
+    without_cache: Decimal | None = None
+    oracle: Decimal | None = None
+    """The bound: what will be sent again is written once and never expires."""
+
+    @property
+    def counters(self) -> Usage | None:
+        """Reported ones, or else simulated ones."""
+        return self.reported or self.simulated
+
+
+class Grown(Struct, frozen=True):
+    """A stretch of a session that only appends."""
+
+    session: str
+    rows: tuple[int, ...]
+    """Numbers of its requests in the log, from 1."""
+    fit: Growth
+
+
+class Replay(Struct, frozen=True, kw_only=True):
+    """What a log tells once it is replayed."""
+
+    log: Log
+    sessions: tuple[Session, ...]
+    rows: tuple[Row, ...]
+    """In the order of the log."""
+    order: tuple[int, ...]
+    """Indices into the rows in time order, in which they were replayed."""
+    blocks: tuple[Block, ...]
+    """Of the requests with bodies, the dearest first."""
+    growth: tuple[Grown, ...]
+
+
+def replay(log: Log, sessions: Sequence[Session] | None = None) -> Replay:
+    """Replays a log; sessions are parted by what its requests share unless they are given."""
+    parted = tuple(sessions) if sessions is not None else part(log.requests)
+    run = _Run(log, parted)
+    order = tuple(in_time(log.requests))
+    for index in order:
+        run.send(index)
+    return run.finished(order)
+
+
+def in_time(requests: Sequence[Request]) -> list[int]:
+    """Indices in the order of their starts; one without a time stays behind the one before it in
+    its file."""
+    last: dict[str, datetime] = {}
+    times = []
+    for request in requests:
+        at = request.at or last.get(request.source, EARLIEST)
+        last[request.source] = at
+        times.append(at)
+    return sorted(range(len(times)), key=times.__getitem__)
+
+
+class _Run:
+    """The state of one replay."""
+
+    def __init__(self, log: Log, sessions: tuple[Session, ...]) -> None:
+        self.log = log
+        self.sessions = sessions
+        self.names = {n: session.id for session in sessions for n in session.requests}
+        self.rows: list[Row | None] = [None] * len(log.requests)
+        self.cases = Cases(log.requests)
+        self.lifetime = Lifetime()
+        self.sent: dict[int, tuple[Sent, Usage]] = {}
+        self.counted: dict[str, Counted] = {}
+        self.threads: dict[int, _Thread] = {}
+        self.last: dict[tuple[str, str], int] = {}
+        """Session and model → its last request without a body."""
+
+    def send(self, index: int) -> None:
+        request = self.log.requests[index]
+        row = Row(number=index + 1, session=self.names[index], tariff=tariff_of(request))
+        self.rows[index] = row
+        row.reported = request.usage
+        reason = "; ".join(request.notes) or None
+        if request.body is not None:
+            try:
+                case, before = self.cases.next(index)
+            except NoRequestError as error:
+                reason = error.message
+            else:
+                self._fill(row, case, before)
+                return
+        row.reason = reason or (None if request.usage else NO_COUNTERS)
+        self._count(row, request)
+
+    def _fill(self, row: Row, case: Case, before: int | None) -> None:
+        """A request with a body."""
+        request, usage = case.after.request, case.after.usage
+        row.reported = usage if request.usage is not None else None
+        row.origin = case.after.sizes.origin
+        row.compared = before + 1 if before is not None else None
+        if case.part not in (Part.REFUSAL, Part.RECORD):
+            row.simulated = case.outcome.usage
+            if row.reported is not None:
+                row.fidelity = fidelity_of(row.reported, case.outcome.usage)
+        _judge(row, case)
+        self._thread(row, case, before)
+        counters = row.counters
+        if counters is None:
+            return
+        _price(row, request, counters)
+        rates = find_rates(row.tariff, counters.input)
+        self.sent[row.number - 1] = (self.lifetime.add(case.after, counters, rates), counters)
+
+    def _thread(self, row: Row, case: Case, before: int | None) -> None:
+        """Adds a request to the thread that it continues, or begins one."""
+        earlier = self.threads.get(before) if before is not None else None
+        forked = row.miss is not None and row.miss.cause == "fork_prefix_mismatch"
+        continues = case.related and case.before.prefix.root == case.after.prefix.root
+        if earlier is None or earlier.session != row.session or forked or not continues:
+            earlier = _Thread(row.session)
+        self.threads[row.number - 1] = earlier
+        if case.part not in (Part.REFUSAL, Part.RECORD):
+            earlier.turns.append(Turn(row.number, case.after.sizes.total))
+
+    def _count(self, row: Row, request: Request) -> None:
+        """A request of which the log has counters at most."""
+        usage = request.usage
+        if usage is None or request.refused:
+            return
+        _price(row, request, usage)
+        if not request.session:
+            row.reason = row.reason or NO_SESSION
+            return
+        key = (row.session, row.tariff.model)
+        before = self.last.get(key)
+        self.last[key] = row.number - 1
+        rewrite = self.counted.setdefault(row.session, Counted()).next(request)
+        row.compared = before + 1 if before is not None else None
+        if rewrite is not None:
+            row.miss = _miss_of(rewrite, usage, row.tariff)
+        thread = self.threads[before] if before is not None else _Thread(row.session)
+        self.threads[row.number - 1] = thread
+        replaced = rewrite is not None and rewrite.cause == "history_compacted"
+        thread.turns.append(Turn(row.number, usage.input, starts=replaced))
+        row.oracle = _bound(row, usage, self._before(before), replaced)
+
+    def _before(self, index: int | None) -> Usage | None:
+        row = self.rows[index] if index is not None else None
+        return row.reported if row else None
+
+    def finished(self, order: tuple[int, ...]) -> Replay:
+        self.lifetime.finish()
+        rows = tuple(row for row in self.rows if row is not None)
+        for index, (sent, usage) in self.sent.items():
+            rows[index].oracle = _oracle(rows[index], usage, sent, self.lifetime)
+        return Replay(
+            log=self.log,
+            sessions=self.sessions,
+            rows=rows,
+            order=order,
+            blocks=tuple(self.lifetime.blocks()),
+            growth=tuple(self._growth()),
+        )
+
+    def _growth(self) -> Iterator[Grown]:
+        for thread in dict.fromkeys(self.threads.values()):
+            numbers = [turn.number for turn in thread.turns]
+            turns = (replace(t, number=place) for place, t in enumerate(thread.turns, start=1))
+            for fit in iter_growth(turns):
+                yield Grown(thread.session, tuple(numbers[fit.first - 1 : fit.last]), fit)
+
+
+class _Thread:
+    """Requests of a session that go on from each other."""
+
+    def __init__(self, session: str) -> None:
+        self.session = session
+        self.turns: list[Turn] = []
+
+
+def fidelity_of(reported: Usage, simulated: Usage) -> Fidelity:
+    """Whether the model reproduces what was billed, and if not, in which way."""
+    pairs = (
+        (reported.cache_read, simulated.cache_read),
+        (reported.cache_write, simulated.cache_write),
+        (reported.uncached, simulated.uncached),
+    )
+    if all(_same(one, two) for one, two in pairs):
+        return Fidelity.WITHIN
+    if _same(*pairs[0]):
+        return Fidelity.OTHER
+    more = reported.cache_read > simulated.cache_read
+    return Fidelity.WARMED if more else Fidelity.LESS
+
+
+def _same(reported: int, simulated: int) -> bool:
+    return abs(reported - simulated) <= max(TOLERANCE_TOKENS, TOLERANCE_SHARE * reported)
+
+
+def _judge(row: Row, case: Case) -> None:
+    """What a request missed, or wastes."""
+    finding, _ = find_causes(case)
+    cause, match = finding.cause, finding.match
+    refused = case.part in (Part.REFUSAL, Part.RECORD)
+    if case.is_loss or refused:
+        row.miss = Miss(
+            cause=cause.id,
+            confidence=match.confidence,
+            explanation=match.explanation,
+            tokens=None if refused else case.lost,
+            cost=None if refused else cost_of(case).lost,
+            avoidable=cause.avoidable,
+        )
+    elif cause.group is not Group.HEALTHY and cause.avoidable:
+        tokens = repeated_uncached(case) if case.after.prefix.breakpoints else case.identical
+        tokens = min(tokens, case.counters.uncached)
+        row.waste = Waste(
+            cause=cause.id,
+            explanation=match.explanation,
+            tokens=tokens,
+            cost=_saved(case.counters, tokens, row.tariff),
+        )
+
+
+def _miss_of(rewrite: Rewrite, usage: Usage, tariff: Tariff) -> Miss:
+    return Miss(
+        cause=rewrite.cause,
+        confidence=rewrite.confidence,
+        explanation=rewrite.explanation,
+        tokens=rewrite.tokens,
+        cost=_saved(usage, rewrite.tokens, tariff),
+        avoidable=CAUSES[rewrite.cause].avoidable,
+    )
+
+
+def _saved(usage: Usage, tokens: int, tariff: Tariff) -> Decimal | None:
+    """USD that a request would have cost less, had so many tokens been read."""
+    paid, instead = price(usage, tariff), price(read_instead(usage, tokens), tariff)
+    return None if paid is None or instead is None else paid - instead
+
+
+def _price(row: Row, request: Request, usage: Usage) -> None:
+    """What a request cost, with its compaction passes, and what it would have without a cache."""
+    passes = request.response.iterations if request.response else ()
+    row.cost = _sum(price(each, row.tariff) for each in (usage, *passes))
+    row.without_cache = _sum(price(_uncached(each), row.tariff) for each in (usage, *passes))
+
+
+def _uncached(usage: Usage) -> Usage:
+    return replace(usage, uncached=usage.input, cache_read=0, cache_write_5m=0, cache_write_1h=0)
+
+
+def _sum(costs: Iterator[Decimal | None]) -> Decimal | None:
+    total = Decimal(0)
+    for cost in costs:
+        if cost is None:
+            return None
+        total += cost
+    return total
+
+
+def _oracle(row: Row, usage: Usage, sent: Sent, lifetime: Lifetime) -> Decimal | None:
+    """The cost if all that was sent before is read, and what is sent again is written now."""
+    read = min(usage.input, max(usage.cache_read, sent.shared))
+    write = min(usage.input - read, lifetime.sent_again(sent))
+    return _bounded(row, usage, read, write)
+
+
+def _bound(row: Row, usage: Usage, before: Usage | None, replaced: bool) -> Decimal | None:
+    """The same from counters: the prompt before it is read, the rest written as it was."""
+    read = usage.cache_read
+    if before is not None and not replaced:
+        read = max(read, min(before.input, usage.input))
+    return _bounded(row, usage, read, min(usage.input - read, usage.cache_write))
+
+
+def _bounded(row: Row, usage: Usage, read: int, write: int) -> Decimal | None:
+    rest = usage.input - read - write
+    least = replace(usage, uncached=rest, cache_read=read, cache_write_5m=write, cache_write_1h=0)
+    found = price(least, row.tariff)
+    if found is None or row.cost is None:
+        return None
+    # The compaction passes cost what they cost.
+    own = price(usage, row.tariff) or Decimal(0)
+    return min(row.cost, found + row.cost - own)
