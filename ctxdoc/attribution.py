@@ -77,6 +77,8 @@ class Cases:
         prefix = self._replayer.render(request)
         earlier = chosen if chosen is not None else self._index.find(prefix)
         before = self._exchange(earlier) if earlier is not None else None
+        if before is not None and chosen is None and _is_apart(before, request, prefix):
+            earlier = before = None
         exchange = self._replayer.measure(request, prefix, before)
         outcome = self._replayer.send(exchange)
         self._keep(number, exchange)
@@ -100,6 +102,18 @@ class Cases:
             del self._recent[next(iter(self._recent))]
 
 
+def _is_apart(before: Exchange, request: Request, prefix: Prefix) -> bool:
+    """Whether nothing says that a request came after the other one: they stand in two files without
+    times and share neither a beginning nor more than the first message."""
+    if before.request.source == request.source or _gap(before.request, request) is not None:
+        return False
+    if before.request.session and before.request.session == request.session:
+        return False
+    if common_segments(before.prefix, prefix):
+        return False
+    return set(before.prefix.row[1:]).isdisjoint(prefix.row[1:])
+
+
 def _case(
     before: Exchange,
     after: Exchange,
@@ -111,7 +125,7 @@ def _case(
     usage = after.usage
     if usage is not None and usage.input == 0 and after.request.refused:
         usage = None
-    same = not first and bool(after.request.id) and after.request.id == before.request.id
+    same = not first and after.request.is_same_response(before.request)
     divergence = None if first else find_divergence(before.prefix, after.prefix)
     case = Case(
         before=before,

@@ -82,6 +82,9 @@ class Usage(Struct, frozen=True, kw_only=True, gc=False):
         return self.uncached + self.cache_read + self.cache_write
 
 
+BLOTTED = "redacted"
+"""In the ids of some recorders."""
+
 NULL = Raw(b"null")
 """A member that is left out; for the cache the same as an explicit null."""
 
@@ -120,6 +123,8 @@ class Response(Struct, frozen=True, kw_only=True, gc=False):
     """Billed at the price of US-only inference."""
     iterations: tuple[Usage, ...] = ()
     """Compaction passes, which the usage leaves out."""
+    several_passes: bool = False
+    """Whether server tools ran, so that the counters may add up several passes over the prompt."""
     miss_reason: str = ""
     """The API's own word on a cache miss."""
     content: Raw = NULL
@@ -170,6 +175,10 @@ class Request(Struct, frozen=True, kw_only=True, gc=False):
     def id(self) -> str | None:
         """The response id, where there is one."""
         return (self.response.id or None) if self.response else None
+
+    def is_same_response(self, other: Request) -> bool:
+        """Whether both tell of one response by its id; one that a recorder blotted out names none."""
+        return bool(self.id) and self.id == other.id and BLOTTED not in (self.id or "").lower()
 
     @property
     def place(self) -> tuple[tuple[str, str], ...]:

@@ -21,8 +21,11 @@ from ctxdoc.growth import Growth, Turn, iter_growth
 from ctxdoc.lifetime import Block, Lifetime, Sent
 from ctxdoc.model import Log, Origin, Request, Usage
 from ctxdoc.pricing import Tariff, find_rates, price, tariff_of
+from ctxdoc.render import RULES
 from ctxdoc.sessions import Session, part
 
+BY_COUNTERS_OF_ONE_PASS = ("provider_side_miss", "unexplained")
+"""Causes that rest on counters of a single pass over the prompt."""
 EARLIEST = datetime.min.replace(tzinfo=UTC)
 NO_SESSION = "nothing says which request came before it"
 NO_COUNTERS = "neither a body nor counters"
@@ -37,6 +40,8 @@ class Fidelity(StrEnum):
     """More was read than the log has written: calls that are not in it warmed the prefix."""
     LESS = "read less"
     """The rules let more be read than was."""
+    PASSES = "several passes"
+    """Server tools ran, and the counters add up several passes over the prompt."""
     OTHER = "other split"
     """As much was read; what was written and what paid in full differ."""
 
@@ -162,7 +167,9 @@ class _Run:
         self.rows[index] = row
         row.reported = request.usage
         reason = "; ".join(request.notes) or None
-        if request.body is not None:
+        if request.body is not None and not _has_rules(request):
+            reason = f"the cache rules of '{request.model}' are not known"
+        elif request.body is not None:
             try:
                 case, before = self.cases.next(index)
             except NoRequestError as error:
@@ -183,6 +190,8 @@ class _Run:
             row.simulated = case.outcome.usage
             if row.reported is not None:
                 row.fidelity = fidelity_of(row.reported, case.outcome.usage)
+                if _passed_often(request) and row.fidelity is not Fidelity.WITHIN:
+                    row.fidelity = Fidelity.PASSES
         _judge(row, case)
         self._thread(row, case, before)
         counters = row.counters
@@ -274,14 +283,26 @@ def fidelity_of(reported: Usage, simulated: Usage) -> Fidelity:
     return Fidelity.WARMED if more else Fidelity.LESS
 
 
+def _passed_often(request: Request) -> bool:
+    return request.response is not None and request.response.several_passes
+
+
 def _same(reported: int, simulated: int) -> bool:
     return abs(reported - simulated) <= max(TOLERANCE_TOKENS, TOLERANCE_SHARE * reported)
+
+
+def _has_rules(request: Request) -> bool:
+    """Whether a model is one of the provider's, be it a new one."""
+    return RULES.find_model(request.model).known or "claude" in request.model or not request.model
 
 
 def _judge(row: Row, case: Case) -> None:
     """What a request missed, or wastes."""
     finding, _ = find_causes(case)
     cause, match = finding.cause, finding.match
+    passed_often = _passed_often(case.after.request) or _passed_often(case.before.request)
+    if passed_often and cause.id in BY_COUNTERS_OF_ONE_PASS:
+        return
     refused = case.part in (Part.REFUSAL, Part.RECORD)
     if case.is_loss or refused:
         row.miss = Miss(

@@ -69,7 +69,7 @@ class Ledger:
         total = usage.input if usage else None
         if usage and prefix.breakpoints and usage.cache_read + usage.cache_write:
             self.note(prefix, usage.cache_read + usage.cache_write, prefix.breakpoints[-1])
-        start, base = self._settled(prefix, before)
+        start, base = self._settled(prefix, before, total)
         weights = [self.weight(segment, prefix) for segment in prefix.segments[start:]]
         ends = self._ends(prefix, total, start, base)
         ratio = self._ratio(prefix, weights, ends, start)
@@ -94,14 +94,17 @@ class Ledger:
             found = self._weights[key] = weight_of(segment, prefix)
         return found
 
-    def _settled(self, prefix: Prefix, before: tuple[Prefix, Sizes] | None) -> tuple[int, int]:
+    def _settled(
+        self, prefix: Prefix, before: tuple[Prefix, Sizes] | None, total: int | None
+    ) -> tuple[int, int]:
         """Leading segments whose sizes can be taken over, and the tokens of all of them."""
         if before is None:
             return 0, 0
         for count, tokens in reversed(before[1].ends):
             if count <= len(prefix.keys) and prefix.keys[count - 1] == before[0].keys[count - 1]:
                 known = self.known.get(prefix.keys[count - 1])
-                return (count, tokens) if known == tokens else (0, 0)
+                sure = known == tokens and (not total or tokens <= total)
+                return (count, tokens) if sure else (0, 0)
         return 0, 0
 
     def _ends(
@@ -112,7 +115,7 @@ class Ledger:
         found = [
             (index, known[key])
             for index, key in enumerate(prefix.keys[start:], start=start + 1)
-            if key in known
+            if key in known and (not total or known[key] <= total)
         ]
         if total:
             found.append((len(prefix.segments), total))

@@ -170,6 +170,8 @@ class Cause(Struct, frozen=True, kw_only=True):
     avoidable: bool = True
     fallback: bool = False
     """Whether it stands for what no other cause explains."""
+    by_counters: bool = False
+    """Whether only a log without bodies shows it."""
     general: bool = False
     """Whether it says no more than that a place changed: not worth repeating beside a cause that
     knows how."""

@@ -31,4 +31,5 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Record the requests with their bodies, which show the place: 'ctxdoc formats' lists how.",
     match=_match,
+    by_counters=True,
 )

@@ -137,6 +137,7 @@ def response_of(answer: Mapping[str, Any]) -> Response:
         batch=usage.get("service_tier") == "batch",
         us_only=usage.get("inference_geo") == "us",
         miss_reason=_miss_reason(answer),
+        several_passes=counters.has_server_tools(usage) or _has_server_calls(answer),
         content=content_of(answer.get("content")),
     )
 
@@ -152,6 +153,14 @@ def _iterations(usage: Mapping[str, Any]) -> tuple[Any, ...]:
         if isinstance(entry, dict) and entry.get("type") == "compaction"
     )
     return tuple(found for found in passes if found is not None)
+
+
+def _has_server_calls(answer: Mapping[str, Any]) -> bool:
+    """Whether the answer has a call that the API ran by itself."""
+    content = answer.get("content")
+    return isinstance(content, list) and any(
+        isinstance(block, dict) and block.get("type") == "server_tool_use" for block in content
+    )
 
 
 def _miss_reason(answer: Mapping[str, Any]) -> str:

@@ -85,6 +85,18 @@ def anthropic(usage: Counters) -> Usage | None:
     )
 
 
+def has_server_tools(usage: Counters) -> bool:
+    """Whether server tools ran: the totals then add up passes over the prompt, and the split by
+    lifetime is that of the last one (formats of recorded logs: 6 of 1,131)."""
+    if any(type(times) is int and times > 0 for times in part(usage, "server_tool_use").values()):
+        return True
+    split = part(usage, "cache_creation")
+    written = usage.get("cache_creation_input_tokens")
+    lifetimes = [split.get(f"ephemeral_{ttl}_input_tokens") for ttl in ("5m", "1h")]
+    known = [times for times in lifetimes if type(times) is int]
+    return bool(known) and type(written) is int and sum(known) != written
+
+
 def openai_chat(usage: Counters) -> Usage:
     """Chat completions, and LiteLLM's and OpenRouter's answers in that form."""
     details = part(usage, "prompt_tokens_details")
