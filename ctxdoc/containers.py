@@ -7,7 +7,7 @@ import io
 import os
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, cast
@@ -45,6 +45,19 @@ def iter_sources(path: str) -> Iterator[Source]:
             yield from _opened(shown(name), stream, folder, walk)
 
 
+def size_of(paths: Iterable[str]) -> int:
+    """Bytes on disk of all files under the paths; standard input counts as nothing."""
+    total = 0
+    for path in paths:
+        if path and path != "-":
+            for name in _files(path):
+                try:
+                    total += os.path.getsize(name)  # noqa: PTH202
+                except OSError:
+                    continue
+    return total
+
+
 def shown(path: str) -> str:
     """A path as it can be written anywhere: bytes that are no UTF-8 are escaped."""
     return path.encode("utf-8", "backslashreplace").decode() or "''"
@@ -74,16 +87,17 @@ def _opened(
             raise InputError(f"{name} is UTF-16", "save it as UTF-8: iconv -f utf-16 -t utf-8")
         if head.startswith(GZIP):
             plain = cast("IO[bytes]", stack.enter_context(gzip.GzipFile(fileobj=stream)))
-            yield Source(name, plain, folder, walk)
+            yield Source(name, plain, folder, walk, stream)
         elif head == ZSTD:
             import zstandard
 
             frames = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
-            yield Source(name, stack.enter_context(io.BufferedReader(frames)), folder, walk)
+            unpacked = stack.enter_context(io.BufferedReader(frames))
+            yield Source(name, unpacked, folder, walk, stream)
         elif head == ZIP:
             yield from _members(name, stream)
         else:
-            yield Source(name, stream, folder, walk)
+            yield Source(name, stream, folder, walk, stream)
 
 
 def _members(name: str, stream: IO[bytes]) -> Iterator[Source]:
@@ -99,4 +113,4 @@ def _members(name: str, stream: IO[bytes]) -> Iterator[Source]:
         for member in archive.infolist()[:MAX_MEMBERS]:
             if not member.is_dir():
                 with archive.open(member) as inside:
-                    yield Source(f"{name}::{shown(member.filename)}", inside)
+                    yield Source(f"{name}::{shown(member.filename)}", inside, file=data)

@@ -7,7 +7,7 @@ import gzip
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 import msgspec
@@ -22,15 +22,20 @@ from ctxdoc.formats.source import Document, Source, reason_of
 from ctxdoc.model import NULL, Log, Request, Skipped, Trait
 from ctxdoc.threads import has_thread, stitched, without_content
 
+TELL_EVERY = 64
+"""Records after which progress is told."""
 
-def read_log(paths: list[str], *, strict: bool = False) -> Log:
+
+def read_log(
+    paths: list[str], *, strict: bool = False, progress: Callable[[int], None] | None = None
+) -> Log:
     """All requests of the paths, in order; `-` is standard input.
 
     Records of one response are one request. Raises InputError for a path that cannot be read, and
     with `strict` for the first record that would be skipped; NoRequestError when nothing usable is
-    left.
+    left. `progress` is told from time to time how many bytes were read since it was last told.
     """
-    reader = _Reader(strict)
+    reader = _Reader(strict, progress)
     for path in paths:
         reader.read(path)
     if not reader.requests:
@@ -56,8 +61,9 @@ def read_request(path: str, *, strict: bool = False) -> tuple[Request, Log]:
 class _Reader:
     """What has been read so far."""
 
-    def __init__(self, strict: bool) -> None:
+    def __init__(self, strict: bool, progress: Callable[[int], None] | None) -> None:
         self.strict = strict
+        self.progress = progress
         self.requests: list[Request] = []
         self.skipped: list[Skipped] = []
         self.formats: dict[str, Format] = {}
@@ -77,11 +83,24 @@ class _Reader:
     def _read_source(self, source: Source) -> None:
         form = next((form for form in FORMATS if form.matches(source)), None)
         read = form.read if form else _read_unknown
+        items = read(source)
         try:
-            for item in read(source):
+            for item in items if self.progress is None else self._told(items, source):
                 self._add(item, form)
         except UNREADABLE as error:
             self._add(Skipped(source.name, 1, reason_of(error)), form)
+
+    def _told(self, items: Iterator[Item], source: Source) -> Iterator[Item]:
+        """The items; progress is told every few of them."""
+        assert self.progress is not None
+        told = 0
+        for count, item in enumerate(items):
+            yield item
+            if count % TELL_EVERY == 0:
+                position = source.position()
+                self.progress(position - told)
+                told = position
+        self.progress(source.position() - told)
 
     def _add(self, item: Item, form: Format | None) -> None:
         if isinstance(item, Skipped):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from difflib import get_close_matches
 from enum import StrEnum
 
 from msgspec import Struct
@@ -16,7 +17,7 @@ from ctxdoc.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS
 from ctxdoc.causes.content import repeated_uncached
 from ctxdoc.counted import Counted, Rewrite
 from ctxdoc.diagnose import cost_of, find_causes, read_instead
-from ctxdoc.errors import NoRequestError
+from ctxdoc.errors import InputError, NoRequestError
 from ctxdoc.growth import Growth, Turn, iter_growth
 from ctxdoc.lifetime import Block, Lifetime, Sent
 from ctxdoc.model import Log, Origin, Request, Usage
@@ -26,6 +27,7 @@ from ctxdoc.sessions import Session, part
 
 BY_COUNTERS_OF_ONE_PASS = ("provider_side_miss", "unexplained")
 """Causes that rest on counters of a single pass over the prompt."""
+TELL_EVERY = 64
 EARLIEST = datetime.min.replace(tzinfo=UTC)
 NO_SESSION = "nothing says which request came before it"
 NO_COUNTERS = "neither a body nor counters"
@@ -75,6 +77,7 @@ class Row(Struct, kw_only=True):
 
     number: int
     """Its place in the log, from 1."""
+    request: Request
     session: str
     tariff: Tariff
     reported: Usage | None = None
@@ -84,6 +87,8 @@ class Row(Struct, kw_only=True):
     reason: str | None = None
     """Why nothing is simulated."""
     fidelity: Fidelity | None = None
+    judged: bool = False
+    """Whether the log tells enough to say that nothing was missed."""
     miss: Miss | None = None
     waste: Waste | None = None
     compared: int | None = None
@@ -114,23 +119,55 @@ class Replay(Struct, frozen=True, kw_only=True):
 
     log: Log
     sessions: tuple[Session, ...]
-    rows: tuple[Row, ...]
-    """In the order of the log."""
+    by_place: dict[int, Row]
+    """The requests by their place in the log from 0, in its order."""
     order: tuple[int, ...]
-    """Indices into the rows in time order, in which they were replayed."""
+    """The same places in time order, in which they were replayed."""
     blocks: tuple[Block, ...]
     """Of the requests with bodies, the dearest first."""
     growth: tuple[Grown, ...]
 
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The requests in the order of the log."""
+        return tuple(self.by_place.values())
 
-def replay(log: Log, sessions: Sequence[Session] | None = None) -> Replay:
-    """Replays a log; sessions are parted by what its requests share unless they are given."""
-    parted = tuple(sessions) if sessions is not None else part(log.requests)
-    run = _Run(log, parted)
+    def rows_of(self, session: Session) -> list[Row]:
+        """The requests of a session."""
+        return [self.by_place[place] for place in session.requests]
+
+    def grown_rows(self, grown: Grown) -> list[Row]:
+        """The requests of a stretch."""
+        return [self.by_place[number - 1] for number in grown.rows]
+
+
+def replay(log: Log, *, only: str = "", progress: Callable[[int], None] | None = None) -> Replay:
+    """Replays a log as a whole, and keeps what belongs to one session if it is named.
+
+    Raises InputError for a name that no session, or that several, begin with. `progress` is
+    told how many requests were replayed since it was last told.
+    """
+    sessions = part(log.requests)
+    kept = _named(sessions, only) if only else sessions
+    run = _Run(log, kept, sessions)
     order = tuple(in_time(log.requests))
-    for index in order:
+    for count, index in enumerate(order, start=1):
         run.send(index)
+        if progress is not None and count % TELL_EVERY == 0:
+            progress(TELL_EVERY)
     return run.finished(order)
+
+
+def _named(sessions: Sequence[Session], name: str) -> tuple[Session, ...]:
+    """The session of that name, or the only one whose name begins so."""
+    found = [s for s in sessions if s.id == name]
+    found = found or [s for s in sessions if s.id.startswith(name)]
+    if len(found) == 1:
+        return (found[0],)
+    every = [session.id for session in (found or sessions)]
+    near = every[:3] if found else get_close_matches(name, every, n=3, cutoff=0.4)
+    hint = f"did you mean {', '.join(near)}?" if near else "leave out --session: all are listed"
+    raise InputError(f"{len(found) or 'no'} sessions begin with '{name}'", hint)
 
 
 def in_time(requests: Sequence[Request]) -> list[int]:
@@ -148,10 +185,11 @@ def in_time(requests: Sequence[Request]) -> list[int]:
 class _Run:
     """The state of one replay."""
 
-    def __init__(self, log: Log, sessions: tuple[Session, ...]) -> None:
+    def __init__(self, log: Log, kept: tuple[Session, ...], sessions: tuple[Session, ...]) -> None:
         self.log = log
-        self.sessions = sessions
+        self.sessions = kept
         self.names = {n: session.id for session in sessions for n in session.requests}
+        self.kept = {n for session in kept for n in session.requests}
         self.rows: list[Row | None] = [None] * len(log.requests)
         self.cases = Cases(log.requests)
         self.lifetime = Lifetime()
@@ -163,7 +201,9 @@ class _Run:
 
     def send(self, index: int) -> None:
         request = self.log.requests[index]
-        row = Row(number=index + 1, session=self.names[index], tariff=tariff_of(request))
+        row = Row(
+            number=index + 1, request=request, session=self.names[index], tariff=tariff_of(request)
+        )
         self.rows[index] = row
         row.reported = request.usage
         reason = "; ".join(request.notes) or None
@@ -192,12 +232,15 @@ class _Run:
                 row.fidelity = fidelity_of(row.reported, case.outcome.usage)
                 if _passed_often(request) and row.fidelity is not Fidelity.WITHIN:
                     row.fidelity = Fidelity.PASSES
+        row.judged = True
         _judge(row, case)
         self._thread(row, case, before)
         counters = row.counters
         if counters is None:
             return
         _price(row, request, counters)
+        if row.number - 1 not in self.kept:
+            return
         rates = find_rates(row.tariff, counters.input)
         self.sent[row.number - 1] = (self.lifetime.add(case.after, counters, rates), counters)
 
@@ -224,6 +267,7 @@ class _Run:
         key = (row.session, row.tariff.model)
         before = self.last.get(key)
         self.last[key] = row.number - 1
+        row.judged = True
         rewrite = self.counted.setdefault(row.session, Counted()).next(request)
         row.compared = before + 1 if before is not None else None
         if rewrite is not None:
@@ -240,20 +284,23 @@ class _Run:
 
     def finished(self, order: tuple[int, ...]) -> Replay:
         self.lifetime.finish()
-        rows = tuple(row for row in self.rows if row is not None)
         for index, (sent, usage) in self.sent.items():
-            rows[index].oracle = _oracle(rows[index], usage, sent, self.lifetime)
+            row = self.rows[index]
+            if row is not None:
+                row.oracle = _oracle(row, usage, sent, self.lifetime)
+        rows = {n: row for n, row in enumerate(self.rows) if row is not None and n in self.kept}
+        requests = tuple(self.log.requests[n] for n in rows)
         return Replay(
-            log=self.log,
+            log=replace(self.log, requests=requests),
             sessions=self.sessions,
-            rows=rows,
-            order=order,
+            by_place=rows,
+            order=tuple(n for n in order if n in rows),
             blocks=tuple(self.lifetime.blocks()),
             growth=tuple(self._growth()),
         )
 
     def _growth(self) -> Iterator[Grown]:
-        for thread in dict.fromkeys(self.threads.values()):
+        for thread in dict.fromkeys(self.threads[n] for n in self.threads if n in self.kept):
             numbers = [turn.number for turn in thread.turns]
             turns = (replace(t, number=place) for place, t in enumerate(thread.turns, start=1))
             for fit in iter_growth(turns):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "diagnose": "Say why the cache was not read, to the byte, with the price and the fix.",
-    "replay": "Read logs of any known format: requests, sessions, tokens, money.",
+    "replay": "Replay logs: what they cost, how they grow, what was missed, and what to do.",
     "formats": "List the log formats that can be read.",
     "explain": "Explain a cause, a format or a topic.",
 }

@@ -6,7 +6,6 @@ import re
 from typing import Annotated
 
 import typer
-from msgspec.structs import replace
 
 from ctxdoc.cli.command import Command
 from ctxdoc.cli.options import (
@@ -19,13 +18,15 @@ from ctxdoc.cli.options import (
     QuietOption,
     StrictOption,
     check_model,
+    skipped_lines,
     warn,
+    with_model,
     write_report,
 )
 from ctxdoc.diagnose import Diagnosis, State, diagnose_log, diagnose_pair
 from ctxdoc.errors import InputError
 from ctxdoc.load import read_log
-from ctxdoc.model import Log, Request
+from ctxdoc.model import Log
 from ctxdoc.outputs import OUTPUTS
 from ctxdoc.reports.diagnose import diagnosis_report
 
@@ -88,18 +89,18 @@ def _diagnose(
 ) -> tuple[Diagnosis, list[str]]:
     match inputs:
         case [path]:
-            log = _with_model(read_log([path], strict=strict), model)
+            log = with_model(read_log([path], strict=strict), model)
             numbers = _read_pair(pair, len(log.requests))
-            return diagnose_log(log, numbers, always_diff=diff), _skipped(log)
+            return diagnose_log(log, numbers, always_diff=diff), skipped_lines(log)
         case [one, two]:
             if pair:
                 raise InputError("--pair goes with one log", "give one file, or leave out --pair")
             if one == two == "-":
                 raise InputError("standard input cannot be both requests", "name one of the files")
-            logs = [_with_model(read_log([path], strict=strict), model) for path in (one, two)]
+            logs = [with_model(read_log([path], strict=strict), model) for path in (one, two)]
             before, after = (log.requests[-1] for log in logs)
             found = diagnose_pair(before, after, always_diff=diff)
-            return found, [*_several(logs), *(line for log in logs for line in _skipped(log))]
+            return found, [*_several(logs), *(line for log in logs for line in skipped_lines(log))]
         case _:
             raise InputError(
                 f"diagnose takes two requests or one log, not {len(inputs)} files",
@@ -120,29 +121,9 @@ def _read_pair(pair: str, count: int) -> tuple[int, int] | None:
     return numbers
 
 
-def _with_model(log: Log, model: str) -> Log:
-    if not model:
-        return log
-    return replace(log, requests=tuple(_of_model(request, model) for request in log.requests))
-
-
-def _of_model(request: Request, model: str) -> Request:
-    response = replace(request.response, model=model) if request.response else None
-    return replace(request, model=model, response=response)
-
-
 def _several(logs: list[Log]) -> list[str]:
     return [
         f"{log.requests[0].source} holds {len(log.requests)} requests; the last one is taken"
         for log in logs
         if len(log.requests) > 1
     ]
-
-
-def _skipped(log: Log) -> list[str]:
-    skipped = [item for item in log.skipped if not item.other]
-    if not skipped:
-        return []
-    first = skipped[0]
-    records = "1 record" if len(skipped) == 1 else f"{len(skipped)} records"
-    return [f"{records} skipped, the first: {first.source}, line {first.line}: {first.reason}"]

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from ctxdoc.errors import InputError, UnknownNameError
+from ctxdoc.model import Log, Request
 from ctxdoc.outputs import OUTPUTS, Style
 from ctxdoc.providers import PROVIDERS
 from ctxdoc.reports import Report
@@ -31,7 +33,7 @@ FormatOption = Annotated[
     str,
     typer.Option(
         "--format",
-        help="How to write the report: text, json or markdown.",
+        help="How to write the report: text, json, markdown, csv (where it has rows) or html.",
         autocompletion=_complete_format,
     ),
 ]
@@ -99,6 +101,10 @@ def _style(output: str, no_color: bool) -> Style:
 
 
 def _write_whole(path: Path, text: str) -> None:
+    write_bytes(path, text.encode("utf-8", "backslashreplace"), "--output")
+
+
+def write_bytes(path: Path, data: bytes, option: str) -> None:
     """A temporary file in the same folder, then a rename; reports hold parts of prompts: 0600.
 
     A pipe or a device is written as it is.
@@ -106,12 +112,12 @@ def _write_whole(path: Path, text: str) -> None:
     try:
         path = path.resolve()
         if path.exists() and not path.is_file() and not path.is_dir():
-            path.write_bytes(text.encode("utf-8", "backslashreplace"))
+            path.write_bytes(data)
             return
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             with os.fdopen(handle, "wb") as stream:
-                stream.write(text.encode("utf-8", "backslashreplace"))
+                stream.write(data)
                 stream.flush()
                 os.fsync(stream.fileno())
             Path(name).replace(path)
@@ -120,7 +126,7 @@ def _write_whole(path: Path, text: str) -> None:
             raise
     except OSError as error:
         reason = error.strerror or str(error)
-        raise InputError(f"cannot write {path}: {reason}", "choose another --output") from error
+        raise InputError(f"cannot write {path}: {reason}", f"choose another {option}") from error
 
 
 def check_model(name: str) -> None:
@@ -137,3 +143,25 @@ def warn(text: str, *, quiet: bool) -> None:
     if not quiet:
         with suppress(OSError, AttributeError):
             sys.stderr.write(f"ctxdoc: {harmless(text)}\n")
+
+
+def with_model(log: Log, model: str) -> Log:
+    """The log as if every request had been sent to that model; as it is without one."""
+    if not model:
+        return log
+    return replace(log, requests=tuple(_of_model(request, model) for request in log.requests))
+
+
+def _of_model(request: Request, model: str) -> Request:
+    response = replace(request.response, model=model) if request.response else None
+    return replace(request, model=model, response=response)
+
+
+def skipped_lines(log: Log) -> list[str]:
+    """What was passed over, in one line; nothing where nothing was."""
+    skipped = [item for item in log.skipped if not item.other]
+    if not skipped:
+        return []
+    first = skipped[0]
+    records = "1 record" if len(skipped) == 1 else f"{len(skipped)} records"
+    return [f"{records} skipped, the first: {first.source}, line {first.line}: {first.reason}"]

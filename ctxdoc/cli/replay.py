@@ -1,7 +1,8 @@
-"""`ctxdoc replay`: what a log holds."""
+"""`ctxdoc replay`: what a log cost, how it grows, what was missed, and what to do."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,16 +10,31 @@ import typer
 from ctxdoc.cli.command import Command
 from ctxdoc.cli.options import (
     DebugOption,
+    ExcerptsOption,
     FormatOption,
+    ModelOption,
     NoColorOption,
     OutputOption,
     QuietOption,
     StrictOption,
+    check_model,
+    skipped_lines,
+    warn,
+    with_model,
+    write_bytes,
     write_report,
 )
+from ctxdoc.cli.progress import shown_progress
+from ctxdoc.containers import size_of
+from ctxdoc.errors import InputError
 from ctxdoc.load import read_log
 from ctxdoc.outputs import OUTPUTS
+from ctxdoc.replay import Replay
+from ctxdoc.replay import replay as replay_log
+from ctxdoc.reports.chart import chart_of
 from ctxdoc.reports.replay import replay_report
+
+PICTURES = (".png", ".svg")
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
 
@@ -33,21 +49,73 @@ def replay(
             show_default=False,
         ),
     ],
+    session: Annotated[
+        str,
+        typer.Option(
+            "--session", metavar="ID", help="Report one session; the beginning of its name will do."
+        ),
+    ] = "",
+    plot: Annotated[
+        str,
+        typer.Option(
+            "--plot", metavar="FILE", help="Draw context and cost by request: a .png or .svg file."
+        ),
+    ] = "",
     form: FormatOption = "text",
     output: OutputOption = "",
+    model: ModelOption = "",
+    no_excerpts: ExcerptsOption = False,
     strict: StrictOption = False,
     quiet: QuietOption = False,
     no_color: NoColorOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Read logs of any known format: requests, sessions, tokens, money, and what was skipped.
+    """Replay logs through the cache: what they cost, how the context grows, what was missed and why,
+    which blocks are dear, and what to do.
+
+    Formats are found by content; files, folders and archives can be mixed.
 
     \b
     Examples:
       ctxdoc replay agent.jsonl
-      ctxdoc replay ~/.claude/projects
-      ctxdoc replay cassettes/ --format json
+      ctxdoc replay agent.jsonl --plot context.png
+      ctxdoc replay ~/.claude/projects --format html --output report.html
+      ctxdoc replay cassettes/ --format csv > requests.csv
     """
-    del debug, quiet
+    del debug
     OUTPUTS[form]
-    write_report(replay_report(read_log(logs, strict=strict)), form, output, no_color=no_color)
+    check_model(model)
+    _check_plot(plot)
+    found = _replayed(logs, session, model, strict=strict, quiet=quiet)
+    if form == "csv":
+        for line in skipped_lines(found.log):
+            warn(line, quiet=quiet)
+    name = logs[0] if len(logs) == 1 else "LOG"
+    report = replay_report(found, excerpts=not no_excerpts, log_name=name)
+    if plot:
+        _draw(found, plot)
+    write_report(report, form, output, no_color=no_color)
+
+
+def _check_plot(plot: str) -> None:
+    if plot and Path(plot).suffix.lower() not in PICTURES:
+        raise InputError(f"--plot '{plot}' is no .png and no .svg file", "name it context.png")
+
+
+def _replayed(logs: list[str], session: str, model: str, *, strict: bool, quiet: bool) -> Replay:
+    size = size_of(logs) if not quiet else 0
+    with shown_progress(size, quiet=quiet) as begin:
+        reading = begin("reading", size) if begin else None
+        log = with_model(read_log(logs, strict=strict, progress=reading), model)
+        replaying = begin("replaying", len(log.requests)) if begin else None
+        return replay_log(log, only=session, progress=replaying)
+
+
+def _draw(found: Replay, plot: str) -> None:
+    chart = chart_of(found)
+    if chart is None:
+        raise InputError("there is nothing to draw: no request has counters or a body")
+    from ctxdoc.outputs.plot import write_picture
+
+    path = Path(plot)
+    write_bytes(path, write_picture(chart, path.suffix.lower().removeprefix(".")), "--plot")

@@ -74,6 +74,7 @@ class Source:
         stream: IO[bytes],
         folder: Path | None = None,
         walk: Walk | None = None,
+        file: IO[bytes] | None = None,
     ) -> None:
         self.name = name
         self.folder = folder
@@ -81,10 +82,19 @@ class Source:
         self.walk = walk
         """The folder that is being read, if the file was found in one."""
         self._stream = stream
+        self._file = file
         self.head = stream.read(HEAD).removeprefix(b"\xef\xbb\xbf")
         """The first bytes, without a byte order mark."""
         self._left = self.head
         self._at = 0
+
+    def position(self) -> int:
+        """Bytes of the file on disk that were read so far, compressed ones as they are; 0 where it
+        cannot be told."""
+        try:
+            return self._file.tell() if self._file else 0
+        except (OSError, ValueError):
+            return 0
 
     @cached_property
     def shapes(self) -> tuple[frozenset[str], ...]:

@@ -6,7 +6,7 @@ from ctxdoc.outputs.base import Output, Style
 from ctxdoc.registry import Registry
 
 OUTPUTS: Registry[Output] = Registry(
-    "ctxdoc.outputs", "OUTPUT", ("text", "json", "markdown"), "format"
+    "ctxdoc.outputs", "OUTPUT", ("text", "json", "markdown", "csv", "html"), "format"
 )
 
 __all__ = ["OUTPUTS", "Output", "Style"]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ctxdoc.outputs.base import Output, Style
-from ctxdoc.reports import Fields, Headline, Notes, Part, Report, Snippet, Table
+from ctxdoc.reports import Chart, Fields, Headline, Notes, Part, Report, Snippet, Table
 from ctxdoc.visible import harmless
 
 
@@ -43,6 +43,8 @@ def _lines(part: Part) -> Iterator[str]:
             if part.title:
                 yield f"**{_escaped(part.title)}**\n"
             yield from (f"- {_escaped(line)}" for line in part.lines)
+        case Chart():
+            return
     yield ""
 
 

@@ -10,7 +10,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from ctxdoc.outputs.base import Output, Style
-from ctxdoc.reports import Fields, Headline, Notes, Part, Report, Snippet, Table
+from ctxdoc.reports import Chart, Fields, Headline, Notes, Part, Report, Snippet, Table
 from ctxdoc.visible import harmless
 
 TONES = {"good": "bold green", "bad": "bold red", "warn": "bold yellow", "plain": "bold cyan"}
@@ -57,6 +57,8 @@ def _print(console: Console, part: Part) -> None:
             for line in part.lines:
                 console.print(Padding(_said(line, overflow="fold"), (0, 0, 0, 2)))
             console.print()
+        case Chart():
+            pass
 
 
 def _said(text: str, style: str = "", overflow: OverflowMethod | None = None) -> Text:
@@ -94,11 +96,13 @@ def _print_table(console: Console, part: Table) -> None:
         console.print(_said(part.title, style="bold"))
     table = RichTable(box=None, padding=(0, 2, 0, 0), header_style="dim", show_edge=False)
     for index, column in enumerate(part.columns):
-        numeric = all(row[index][:1].isdigit() or row[index] in ("-", "none") for row in part.rows)
+        numeric = all(
+            row[index].lstrip("$")[:1].isdigit() or row[index] in ("-", "none") for row in part.rows
+        )
         table.add_column(column, justify="right" if numeric else "left", overflow="fold")
     for row in part.rows:
         table.add_row(*(_said(cell) for cell in row))
-    console.print(Padding(table, (0, 0, 0, LABEL_WIDTH + 1)))
+    console.print(Padding(table, (0, 0, 0, 2 if part.title else LABEL_WIDTH + 1)))
     console.print()
 
 

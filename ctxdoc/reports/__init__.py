@@ -2,6 +2,28 @@
 
 from __future__ import annotations
 
-from ctxdoc.reports.base import Fields, Headline, Notes, Part, Report, Row, Snippet, Table
+from ctxdoc.reports.base import (
+    Chart,
+    Fields,
+    Headline,
+    Notes,
+    Part,
+    Records,
+    Report,
+    Row,
+    Snippet,
+    Table,
+)
 
-__all__ = ["Fields", "Headline", "Notes", "Part", "Report", "Row", "Snippet", "Table"]
+__all__ = [
+    "Chart",
+    "Fields",
+    "Headline",
+    "Notes",
+    "Part",
+    "Records",
+    "Report",
+    "Row",
+    "Snippet",
+    "Table",
+]

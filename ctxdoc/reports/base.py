@@ -60,7 +60,49 @@ class Notes(Struct, frozen=True):
     lines: tuple[str, ...]
 
 
-Part: TypeAlias = Headline | Fields | Snippet | Table | Notes
+class Bar(Struct, frozen=True, kw_only=True, gc=False):
+    """One request, or the mean of several in a row, in tokens."""
+
+    at: float
+    """Number of the request, from 1 in the order of the chart; the middle one of several."""
+    read: float
+    written: float
+    uncached: float
+    law: float | None = None
+    """What the fitted law says."""
+    mark: str = ""
+    """Id of the cause, where the request missed."""
+
+
+class Line(Struct, frozen=True, kw_only=True):
+    """A sum that grows with the requests, in USD."""
+
+    label: str
+    values: tuple[float, ...]
+    """One for each bar."""
+
+
+class Chart(Struct, frozen=True, kw_only=True):
+    """The context of each request as a stacked bar, and what all of them cost up to there."""
+
+    title: str
+    bars: tuple[Bar, ...]
+    lines: tuple[Line, ...]
+    each: int = 1
+    """Requests that a bar stands for."""
+    origin: str = ""
+    """Where the numbers come from."""
+
+
+Part: TypeAlias = Headline | Fields | Snippet | Table | Notes | Chart
+Cell: TypeAlias = str | int | None
+
+
+class Records(Struct, frozen=True):
+    """Rows for other programs: numbers without separators, nothing where a value is unknown."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
 
 
 class Report(Struct, frozen=True):
@@ -69,6 +111,8 @@ class Report(Struct, frozen=True):
     parts: tuple[Part, ...]
     data: dict[str, Json]
     """The JSON document of this report, with its schema."""
+    records: Records | None = None
+    """The same row by row, where the results are rows."""
 
 
 def tokens_text(value: int | None) -> str:
@@ -80,9 +124,24 @@ def money_text(value: Decimal | None) -> str:
     """USD with as many places as it takes to see it, or a dash where it is unknown."""
     if value is None:
         return "-"
-    if value and abs(value) < Decimal("0.0001"):
+    if not value:
+        return "$0"
+    if abs(value) < Decimal("0.0001"):
         return f"${value:.6f}"
+    if abs(value) >= 100:
+        return f"${value:,.2f}"
     return f"${value:.4f}"
+
+
+def share_text(part: int | float | Decimal, whole: int | float | Decimal) -> str:
+    """A share in percent, or a dash where there is no whole."""
+    return f"{part / whole:.0%}" if whole else "-"  # type: ignore[operator]
+
+
+def counted(count: int, what: str) -> str:
+    """A number and its noun, in the singular where it is one."""
+    plural = "es" if what.endswith("s") else "s"
+    return f"{count:,} {what}{'' if count == 1 else plural}"
 
 
 def money_json(value: Decimal | None) -> str | None:

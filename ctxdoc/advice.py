@@ -1,0 +1,218 @@
+"""What to do about a log, ranked by money: each with the figure behind it and where to see more."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+
+from msgspec import Struct
+
+from ctxdoc.causes import CAUSES
+from ctxdoc.lifetime import Block
+from ctxdoc.model import Section
+from ctxdoc.pricing import MILLION, find_rates
+from ctxdoc.render import RULES
+from ctxdoc.replay import Replay, Row
+
+AT_MOST = 5
+LARGE_RESULT = 1000
+"""Tokens from which on a tool result is worth a file of its own."""
+WORTH_SAYING = Decimal("0.01")
+"""Share of the log's cost under which a piece of advice is left out."""
+NAMES = 6
+CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
+
+
+class Advice(Struct, frozen=True, kw_only=True):
+    """One thing to do."""
+
+    id: str
+    """A cause, or the kind of block."""
+    what: str
+    why: str
+    """The figure behind it."""
+    cost: Decimal
+    """USD that it is about; what of it is saved depends on what is done."""
+    pair: tuple[int, int] | None = None
+    """Two requests of the log that show it, counted from 1."""
+
+
+def advise(replay: Replay) -> tuple[Advice, ...]:
+    """The dearest things first, at most five."""
+    total = sum((row.cost or Decimal(0) for row in replay.rows), Decimal(0))
+    found = [advice for source in SOURCES for advice in source(replay)]
+    worth = [advice for advice in found if advice.cost > 0 and advice.cost >= WORTH_SAYING * total]
+    return tuple(sorted(worth, key=lambda advice: (-advice.cost, advice.id))[:AT_MOST])
+
+
+def _causes(replay: Replay) -> Iterator[Advice]:
+    """Each avoidable cause of misses."""
+    of_cause: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in replay.rows:
+        if row.miss is not None and row.miss.avoidable and row.miss.cost is not None:
+            of_cause[row.miss.cause].append(row)
+    for name, rows in of_cause.items():
+        worst = max(rows, key=_lost)
+        tokens = sum(row.miss.tokens or 0 for row in rows if row.miss)
+        pair = (worst.compared, worst.number) if worst.compared and worst.simulated else None
+        yield Advice(
+            id=name,
+            what=CAUSES[name].fix,
+            why=f"{name}: {_requests(len(rows))} lost {tokens:,} cached tokens",
+            cost=sum((_lost(row) for row in rows), Decimal(0)),
+            pair=pair if pair and pair[0] < pair[1] else None,
+        )
+
+
+def _lost(row: Row) -> Decimal:
+    return (row.miss.cost if row.miss else None) or Decimal(0)
+
+
+def _wastes(replay: Replay) -> Iterator[Advice]:
+    """History that is paid in full again and again."""
+    of_cause: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in replay.rows:
+        if row.waste is not None and row.waste.cost:
+            of_cause[row.waste.cause].append(row)
+    for name, rows in of_cause.items():
+        wastes = [row.waste for row in rows if row.waste]
+        tokens = sum(waste.tokens for waste in wastes)
+        worst = rows[-1]
+        yield Advice(
+            id=name,
+            what=CAUSES[name].fix,
+            why=f"{name}: {_requests(len(rows))} paid {tokens:,} repeated tokens in full",
+            cost=sum((waste.cost or Decimal(0) for waste in wastes), Decimal(0)),
+            pair=(worst.compared, worst.number) if worst.compared else None,
+        )
+
+
+def _unused_tools(replay: Replay) -> Iterator[Advice]:
+    blocks = unused_tools(replay.blocks)
+    if not blocks:
+        return
+    tokens = sum(block.lifetime_tokens for block in blocks)
+    names = list(dict.fromkeys(tool_name(block) for block in blocks))
+    named = ", ".join(names[:NAMES]) + (
+        f" and {len(names) - NAMES} more" if len(names) > NAMES else ""
+    )
+    yield Advice(
+        id="unused_tools",
+        what=f"Leave out the tools that were never called, or defer their loading: {named}.",
+        why=f"{len(names)} tool definitions were sent {tokens:,} tokens' worth and never called",
+        cost=_cost_of(blocks),
+    )
+
+
+def unused_tools(blocks: Sequence[Block]) -> list[Block]:
+    """Tool definitions of which the log holds no call; none where it holds no call at all."""
+    called = {_called(block) for block in blocks if block.segment.kind in CALLS}
+    if not called:
+        return []
+    return [
+        block
+        for block in blocks
+        if block.segment.section is Section.TOOLS and tool_name(block) not in called
+    ]
+
+
+def _called(block: Block) -> str:
+    value = block.segment.value
+    return str(value.get("name", "")) if isinstance(value, dict) else ""
+
+
+def tool_name(block: Block) -> str:
+    """The name of a tool definition; a server's toolset has its type for a name."""
+    value = block.segment.value
+    tool = value if isinstance(value, dict) else {}
+    return str(tool.get("name") or tool.get("mcp_server_name") or tool.get("type") or "")
+
+
+def _results(replay: Replay) -> Iterator[Advice]:
+    blocks = [
+        block
+        for block in replay.blocks
+        if block.segment.kind.endswith("tool_result") and block.tokens >= LARGE_RESULT
+    ]
+    if not blocks:
+        return
+    tokens = sum(block.lifetime_tokens for block in blocks)
+    noun = "tool result" if len(blocks) == 1 else "tool results"
+    yield Advice(
+        id="large_tool_results",
+        what="Keep large tool results out before they are sent first: write them to a file and leave a "
+        "pointer, or cut them at the source. Taking them out later rewrites the prefix.",
+        why=f"{len(blocks):,} {noun} of {LARGE_RESULT:,} tokens or more were sent again to {tokens:,} "
+        "tokens in all",
+        cost=_cost_of(blocks),
+    )
+
+
+def _images(replay: Replay) -> Iterator[Advice]:
+    blocks = [block for block in replay.blocks if holds_image(block)]
+    if not blocks:
+        return
+    tokens = sum(block.lifetime_tokens for block in blocks)
+    yield Advice(
+        id="images",
+        what="Send images smaller from the start: tokens are ⌈w/28⌉·⌈h/28⌉. Dropping them later "
+        "rewrites the prefix.",
+        why=f"{len(blocks):,} blocks with images were sent to {tokens:,} tokens in all",
+        cost=_cost_of(blocks),
+    )
+
+
+def holds_image(block: Block) -> bool:
+    """Whether a block is an image or a tool result with one."""
+    return block.segment.kind == "image" or b'"type":"image"' in block.segment.data
+
+
+def _hours(replay: Replay) -> Iterator[Advice]:
+    """One-hour writes that no pause made use of."""
+    written, premium = 0, Decimal(0)
+    last: dict[str, Row] = {}
+    for index in replay.order:
+        row = replay.by_place[index]
+        request = row.request
+        before = last.get(row.session)
+        last[row.session] = row
+        usage = row.counters
+        if request.at is None:
+            return
+        if before is not None:
+            earlier = before.request.at
+            pause = (request.at - earlier).total_seconds() if earlier else 0.0
+            if pause >= RULES.ttl_seconds["5m"]:
+                return
+        rates = find_rates(row.tariff, usage.input) if usage else None
+        if usage is None or rates is None or not rates.cache_write_1h or not rates.cache_write_5m:
+            continue
+        written += usage.cache_write_1h
+        premium += usage.cache_write_1h * (rates.cache_write_1h - rates.cache_write_5m) / MILLION
+    if written:
+        yield Advice(
+            id="hour_writes_unused",
+            what="Write for five minutes instead of an hour: no pause was longer than five minutes.",
+            why=f"{written:,} tokens were written for an hour, at 2 instead of 1.25 times the price",
+            cost=premium,
+        )
+
+
+def _cost_of(blocks: Sequence[Block]) -> Decimal:
+    return sum((block.cost or Decimal(0) for block in blocks), Decimal(0))
+
+
+def _requests(count: int) -> str:
+    return f"{count:,} request{'' if count == 1 else 's'}"
+
+
+SOURCES: tuple[Callable[[Replay], Iterator[Advice]], ...] = (
+    _causes,
+    _wastes,
+    _unused_tools,
+    _results,
+    _images,
+    _hours,
+)
+"""Where advice comes from."""

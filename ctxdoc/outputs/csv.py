@@ -1,0 +1,36 @@
+"""The rows of a report as CSV (RFC 4180), for a spreadsheet or a data frame."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from ctxdoc.errors import InputError
+from ctxdoc.outputs.base import Output, Style
+from ctxdoc.reports import Report
+from ctxdoc.reports.base import Cell
+from ctxdoc.visible import harmless
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""Beginnings of a text that a spreadsheet would run."""
+
+
+def _write(report: Report, style: Style) -> str:
+    del style
+    if report.records is None:
+        raise InputError("this report has no rows", "use --format json")
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(report.records.columns)
+    writer.writerows([_cell(cell) for cell in row] for row in report.records.rows)
+    return stream.getvalue()
+
+
+def _cell(cell: Cell) -> str | int:
+    if cell is None or isinstance(cell, int):
+        return "" if cell is None else cell
+    text = harmless(cell)
+    return f"'{text}" if text.startswith(FORMULA) else text
+
+
+OUTPUT = Output(id="csv", title="a row for each request", write=_write)

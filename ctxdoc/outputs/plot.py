@@ -1,0 +1,148 @@
+"""A chart as a picture: the context strip above, the cumulated cost below."""
+
+from __future__ import annotations
+
+import io
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ctxdoc.reports.base import Bar, Chart
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+PARTS = (
+    ("read", "read from the cache", "#56B4E9", ""),
+    ("written", "written to the cache", "#E69F00", "///"),
+    ("uncached", "paid in full", "#D55E00", "xxx"),
+)
+"""Colours that people with any colour vision tell apart (Okabe and Ito, 2008), and hatches for who
+sees none."""
+LINES = ("#999999", "#0072B2", "#009E73")
+DASHES = ("--", "-", ":")
+MARKERS = "v^sDPX*o<>"
+INK, GRID, PAPER = "#1b1f24", "#c9ced6", "#ffffff"
+WIDTH, HEIGHT, DPI = 8.0, 6.0, 100
+"""Inches and dots: 800 x 600 pixels."""
+HATCHED = 60
+"""Bars up to which hatches can be seen."""
+
+
+def write_picture(chart: Chart, kind: str) -> bytes:
+    """The picture as the bytes of a `png` or an `svg` file; the same chart gives the same bytes."""
+    import matplotlib
+
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    settings: Any = {
+        "font.size": 9,
+        "font.family": "DejaVu Sans",
+        "svg.fonttype": "none",
+        "svg.hashsalt": "ctxdoc",
+        "hatch.linewidth": 0.4,
+    }
+    settings |= dict.fromkeys(
+        ("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor"), INK
+    )
+    stream = io.BytesIO()
+    with matplotlib.rc_context(settings):
+        figure = _figure(chart)
+        metadata = {"Date": None} if kind == "svg" else {"Software": None}
+        figure.savefig(stream, format=kind, dpi=DPI, facecolor=PAPER, metadata=metadata)
+    return stream.getvalue()
+
+
+def _figure(chart: Chart) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
+    heights = [5, 3] if chart.lines else [1]
+    panels = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)
+    strip = panels[0][0]
+    _draw_strip(strip, chart)
+    origin = f" ({chart.origin})" if chart.origin else ""
+    figure.suptitle(f"{chart.title}{origin}", fontsize=11)
+    if chart.lines:
+        _draw_lines(panels[1][0], chart)
+    each = f", the mean of {chart.each} a bar" if chart.each > 1 else ""
+    panels[-1][0].set_xlabel(f"request, in time order{each}")
+    return figure
+
+
+def _draw_strip(axes: Axes, chart: Chart) -> None:
+    at = [bar.at for bar in chart.bars]
+    width = 0.86 * chart.each
+    floor = [0.0] * len(at)
+    for name, label, color, hatch in PARTS:
+        heights = [getattr(bar, name) for bar in chart.bars]
+        shown = hatch if len(at) <= HATCHED else ""
+        edge = PAPER if len(at) <= HATCHED else "none"
+        axes.bar(
+            at, heights, width, floor, label=label, color=color, hatch=shown, edgecolor=edge, lw=0.3
+        )
+        floor = [one + two for one, two in zip(floor, heights, strict=True)]
+    laws = [float("nan") if bar.law is None else bar.law for bar in chart.bars]
+    if any(bar.law is not None for bar in chart.bars):
+        axes.plot(at, laws, color=INK, lw=1.2, label="law: P + a·k")
+    _draw_marks(axes, chart.bars, floor)
+    axes.set_ylabel("tokens of the prompt")
+    axes.set_ylim(0, max(floor, default=0) * 1.12 or 1)
+    axes.set_xlim(0.4, max(at, default=1) + 0.6 * chart.each)
+    _dress(axes)
+    axes.yaxis.set_major_formatter(_thousands)
+    handles, labels = axes.get_legend_handles_labels()
+    # The parts of a bar first: matplotlib puts lines ahead of them.
+    first = [label for _, label, _, _ in PARTS]
+    order = sorted(range(len(labels)), key=lambda i: (labels[i] not in first, i))
+    axes.legend(
+        [handles[i] for i in order],
+        [labels[i] for i in order],
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        ncols=3 if len(labels) > 4 else 2,
+        frameon=False,
+        fontsize=8,
+    )
+
+
+def _draw_marks(axes: Axes, bars: Sequence[Bar], tops: Sequence[float]) -> None:
+    """A marker above each miss, one shape for each cause."""
+    causes = list(dict.fromkeys(bar.mark for bar in bars if bar.mark))
+    lift = max(tops, default=0) * 0.04
+    for place, cause in enumerate(causes):
+        spots = [
+            (bar.at, top + lift) for bar, top in zip(bars, tops, strict=True) if bar.mark == cause
+        ]
+        xs, ys = zip(*spots, strict=True)
+        marker = MARKERS[place % len(MARKERS)]
+        axes.scatter(xs, ys, s=22, marker=marker, color=INK, label=f"miss: {cause}", zorder=3)
+
+
+def _draw_lines(axes: Axes, chart: Chart) -> None:
+    at = [bar.at for bar in chart.bars]
+    for line, color, dash in zip(chart.lines, LINES, DASHES, strict=False):
+        label = f"{line.label} ${line.values[-1]:,.4f}"
+        axes.plot(at, line.values, color=color, ls=dash, lw=1.8, label=label)
+    axes.set_ylabel("USD in all")
+    axes.set_ylim(bottom=0)
+    _dress(axes)
+    axes.yaxis.set_major_formatter(_dollars)
+    axes.legend(loc="upper left", frameon=False, fontsize=8)
+
+
+def _dress(axes: Axes) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color=GRID, lw=0.6)
+    axes.set_axisbelow(True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _thousands(value: float, _: float = 0) -> str:
+    return f"{value:,.0f}"
+
+
+def _dollars(value: float, _: float = 0) -> str:
+    return f"${value:,.2f}" if value >= 0.1 or not value else f"${value:,.4f}"

@@ -1,0 +1,81 @@
+"""A replay as a chart: the context strip over the requests, and what they cost up to there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ctxdoc.model import Usage
+from ctxdoc.replay import Replay, Row
+from ctxdoc.reports.base import Bar, Chart, Line
+
+MOST_BARS = 400
+"""More cannot be told apart at 800 pixels."""
+
+
+def chart_of(replay: Replay) -> Chart | None:
+    """The chart of all requests with counters, in time order; None where there is none."""
+    every = (replay.by_place[place] for place in replay.order)
+    rows = [row for row in every if row.counters is not None]
+    if not rows:
+        return None
+    each = -(-len(rows) // MOST_BARS)
+    groups = [rows[start : start + each] for start in range(0, len(rows), each)]
+    laws = dict(_laws(replay))
+    return Chart(
+        title="Context and cost by request",
+        bars=tuple(_bar(i * each + 1, group, laws) for i, group in enumerate(groups)),
+        lines=tuple(_lines(groups)),
+        each=each,
+        origin=_origin(rows),
+    )
+
+
+def _bar(first: int, group: Sequence[Row], laws: dict[int, float]) -> Bar:
+    usages = [row.counters for row in group if row.counters is not None]
+    law = [laws[row.number] for row in group if row.number in laws]
+    missed = [row.miss for row in group if row.miss is not None]
+    return Bar(
+        at=first + (len(group) - 1) / 2,
+        read=_mean(usages, "cache_read"),
+        written=_mean(usages, "cache_write"),
+        uncached=_mean(usages, "uncached"),
+        law=sum(law) / len(law) if law else None,
+        mark=max(missed, key=lambda miss: miss.tokens or 0).cause if missed else "",
+    )
+
+
+def _mean(usages: Sequence[Usage], name: str) -> float:
+    return float(sum(getattr(usage, name) for usage in usages)) / len(usages)
+
+
+def _laws(replay: Replay) -> Iterator[tuple[int, float]]:
+    """P + a·k for the requests of each stretch that is long enough for a fit."""
+    for grown in replay.growth:
+        fit = grown.fit
+        if fit.per_turn is not None and fit.turns > 2:
+            for k, number in enumerate(grown.rows, start=1):
+                yield number, fit.prefix + fit.per_turn * k
+
+
+def _lines(groups: Sequence[Sequence[Row]]) -> Iterator[Line]:
+    """Cumulated costs; a line is left out where none of its costs is known."""
+    for label, name in (
+        ("no cache", "without_cache"),
+        ("paid", "cost"),
+        ("oracle (bound)", "oracle"),
+    ):
+        total, values, known = 0.0, [], False
+        for group in groups:
+            costs = [getattr(row, name) for row in group]
+            known = known or any(cost is not None for cost in costs)
+            total += sum(float(cost) for cost in costs if cost is not None)
+            values.append(total)
+        if known:
+            yield Line(label=label, values=tuple(values))
+
+
+def _origin(rows: Sequence[Row]) -> str:
+    reported = sum(row.reported is not None for row in rows)
+    if reported == len(rows):
+        return "reported"
+    return "simulated" if not reported else f"{reported:,} reported, the others simulated"
