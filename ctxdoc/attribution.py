@@ -15,8 +15,9 @@ from ctxdoc.diff import Change, common_segments, find_divergence, iter_changes
 from ctxdoc.errors import NoRequestError
 from ctxdoc.exchange import Earlier, Exchange, Replayer
 from ctxdoc.model import Origin, Request, Section, Skipped
-from ctxdoc.render import Prefix, Segment
+from ctxdoc.render import Prefix, Renderer, Segment
 
+NO_PARTS: dict[Part, int] = dict.fromkeys(Part, 0)
 RECENT = 256
 """Rendered requests that are held; an older one is rendered again when it is compared."""
 SHORT_TEXT = 16
@@ -59,9 +60,9 @@ def iter_cases(
 class Cases:
     """Compares the requests of a log, one after the other, with the right earlier one."""
 
-    def __init__(self, requests: Sequence[Request]) -> None:
+    def __init__(self, requests: Sequence[Request], renderer: Renderer | None = None) -> None:
         self.requests = requests
-        self._replayer = Replayer()
+        self._replayer = Replayer(renderer)
         self._index = Earlier()
         self._recent: dict[int, Exchange] = {}
         """Requests by their number, those last compared at the end."""
@@ -138,7 +139,7 @@ def _case(
         identical=0 if first else _identical(before, after),
         cached=0,
         lost=0,
-        parts=dict.fromkeys(Part, 0),
+        parts=NO_PARTS,
         part=Part.COLD,
         gap=None if first else _gap(before.request, after.request),
         refusal=_refusal(after),
@@ -192,18 +193,20 @@ def _attributed(case: Case) -> Case:
     read = case.counters.cache_read
     # Entries of other requests that go on differently are no part of this comparison.
     reached = [max(read, min(_as_read(tokens, read), case.identical)) for tokens in could]
-    parts = dict.fromkeys(Part, 0)
-    parts[Part.PROVIDER] = reached[Relax.NOTHING] - read
-    parts[Part.VISIBILITY] = reached[Relax.VISIBILITY] - reached[Relax.NOTHING]
-    parts[Part.EXPIRY] = reached[Relax.EXPIRY] - reached[Relax.VISIBILITY]
-    parts[Part.PLACE] = reached[Relax.PLACE] - reached[Relax.EXPIRY]
-    parts[Part.REACH] = reached[Relax.REACH] - reached[Relax.PLACE]
-    parts[Part.DIVERGENCE] = max(0, cached - reached[Relax.REACH])
-    parts = {part: tokens if tokens > TOLERANCE_TOKENS else 0 for part, tokens in parts.items()}
+    due = {
+        Part.PROVIDER: reached[Relax.NOTHING] - read,
+        Part.VISIBILITY: reached[Relax.VISIBILITY] - reached[Relax.NOTHING],
+        Part.EXPIRY: reached[Relax.EXPIRY] - reached[Relax.VISIBILITY],
+        Part.PLACE: reached[Relax.PLACE] - reached[Relax.EXPIRY],
+        Part.REACH: reached[Relax.REACH] - reached[Relax.PLACE],
+        Part.DIVERGENCE: max(0, cached - reached[Relax.REACH]),
+    }
+    worth = {part: tokens for part, tokens in due.items() if tokens > TOLERANCE_TOKENS}
+    parts = NO_PARTS | worth if worth else NO_PARTS
     if related:
         cached = max(cached, reached[Relax.REACH])
     lost = max(0, cached - read)
-    part = max(parts, key=lambda name: parts[name])
+    part = max(worth, key=worth.__getitem__) if worth else Part.NOTHING
     if not cached and not read:
         part = Part.NEVER_CACHED if _never_caches(case) else Part.COLD
     elif not parts[part] or lost <= TOLERANCE_TOKENS:

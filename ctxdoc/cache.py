@@ -20,6 +20,9 @@ FIRST_RESPONSE_SECONDS = 1.0
 time for it: an entry can be read only once the response that writes it has begun."""
 
 
+FIRST_RESPONSE = timedelta(seconds=FIRST_RESPONSE_SECONDS)
+
+
 class Step(Struct, frozen=True, kw_only=True):
     """One request as the cache meets it."""
 
@@ -112,21 +115,23 @@ class Cache:
     def _store(self, step: Step, index: int, ttl: str) -> None:
         visible = step.began
         if visible is None and step.at is not None:
-            visible = step.at + timedelta(seconds=FIRST_RESPONSE_SECONDS)
+            visible = step.at + FIRST_RESPONSE
         entry = Entry(ttl=ttl, expires=None, visible=visible, place=step.place)
         stored = self._entries.setdefault(step.prefix.keys[index], {})
         stored[step.place] = _aged(entry, step)
 
 
+LIFETIMES = {ttl: timedelta(seconds=seconds) for ttl, seconds in RULES.ttl_seconds.items()}
+
+
 def _aged(entry: Entry, step: Step) -> Entry:
     """The clock starts with the request that wrote or read the entry."""
-    life = timedelta(seconds=RULES.ttl_seconds[entry.ttl])
-    expires = step.at + life if step.at else None
+    expires = step.at + LIFETIMES[entry.ttl] if step.at else None
     return Entry(ttl=entry.ttl, expires=expires, visible=entry.visible, place=entry.place)
 
 
 def _live(entry: Entry, step: Step, relax: Relax) -> bool:
-    if relax < Relax.PLACE and places_differ(entry.place, step.place):
+    if relax < Relax.PLACE and entry.place != step.place and places_differ(entry.place, step.place):
         return False
     if step.at is None:
         return True

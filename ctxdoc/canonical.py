@@ -76,13 +76,11 @@ def encode_sorted(value: Json) -> bytes:
 
 def canonical(value: Json) -> Json:
     """An API object in its fixed form; lists item by item, anything else as it is."""
-    match value:
-        case list():
-            return [canonical(item) for item in value]
-        case dict():
-            return _canonical_object(value)
-        case _:
-            return value
+    if type(value) is dict:
+        return _canonical_object(value)
+    if type(value) is list:
+        return [canonical(item) for item in value]
+    return value
 
 
 def _canonical_object(value: dict[str, Json]) -> Json:
@@ -90,11 +88,14 @@ def _canonical_object(value: dict[str, Json]) -> Json:
     tool = "input_schema" in value
     for name in _ordered(tuple(value), tool):
         member = value[name]
-        if name == "cache_control" or (name in DEFAULTS and member in (DEFAULTS[name], None)):
+        if name in DEFAULTS and member in (DEFAULTS[name], None):
             continue
         if tool and name == "type" and member == "custom":
             continue
-        out[name] = member if name in FREE else canonical(member)
+        if type(member) is str or name in FREE:
+            out[name] = member
+        else:
+            out[name] = canonical(member)
     if out.get("type") == "tool_result":
         out["content"] = _lowered(out.get("content"))
     return out
@@ -102,11 +103,13 @@ def _canonical_object(value: dict[str, Json]) -> Json:
 
 @lru_cache(maxsize=4096)
 def _ordered(names: tuple[str, ...], tool: bool) -> tuple[str, ...]:
+    """The members that are a part of the prompt, in the order in which they are rendered."""
+
     def rank(name: str) -> tuple[int, str]:
         first = not tool and name == "type"
         return (-1 if first else _RANK.get(name, len(ORDER)), name)
 
-    return tuple(sorted(names, key=rank))
+    return tuple(sorted((name for name in names if name != "cache_control"), key=rank))
 
 
 def _lowered(content: Json) -> Json:

@@ -234,8 +234,13 @@ def _open_parts(case: Case) -> frozenset[Part]:
         return frozenset((Part.RECORD, Part.ACCOUNTING))
     if case.part in (Part.REFUSAL, Part.COLD, Part.NEVER_CACHED):
         return frozenset((case.part, Part.ACCOUNTING, Part.NOTHING))
+    if case.part is Part.NOTHING and not any(case.parts.values()):
+        return NOTHING_LOST
     lost = (part for part, tokens in case.parts.items() if tokens)
-    return frozenset((*lost, Part.WASTE, Part.ACCOUNTING, Part.NOTHING))
+    return NOTHING_LOST.union(lost)
+
+
+NOTHING_LOST = frozenset((Part.WASTE, Part.ACCOUNTING, Part.NOTHING))
 
 
 @cache
@@ -388,7 +393,7 @@ def _notes(case: Case) -> tuple[str, ...]:
     """What the numbers rest on and what could not be checked."""
     notes = []
     before, after = case.before, case.after
-    if after.request.raw is None:
+    if not after.request.is_exact:
         notes.append(
             "the log holds no exact bodies: key order and the spelling of numbers are not checked"
         )

@@ -30,8 +30,8 @@ class Exchange(Struct, frozen=True, kw_only=True):
 class Replayer:
     """Feeds requests to the cache one by one and keeps what a comparison needs."""
 
-    def __init__(self) -> None:
-        self.renderer = Renderer()
+    def __init__(self, renderer: Renderer | None = None) -> None:
+        self.renderer = renderer or Renderer()
         self.cache = Cache()
         self.ledger = Ledger()
 
@@ -61,6 +61,9 @@ class Replayer:
 
     def _note_read(self, before: Exchange, prefix: Prefix, tokens: int) -> None:
         """What was read ends at the earlier request's breakpoint of the nearest size."""
+        if before.usage and tokens == before.usage.cache_read + before.usage.cache_write:
+            # Its last breakpoint, which its own counters have shown.
+            return
         shared = common_segments(before.prefix, prefix)
         marks = [m for m in before.prefix.breakpoints if m < shared]
         if not tokens or not marks:
@@ -72,7 +75,7 @@ class Replayer:
     def send(self, exchange: Exchange) -> Outcome:
         """Looks the request up and stores what it writes; a refused one writes nothing."""
         step = step_of(exchange)
-        if exchange.request.refused or (find_refusal(exchange.prefix) and not exchange.usage):
+        if exchange.request.refused or (not exchange.usage and find_refusal(exchange.prefix)):
             return Cache().send(
                 replace(step, prefix=replace(step.prefix, segments=()), sizes=NO_SIZES)
             )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from msgspec import Struct
 
 from ctxdoc.growth import Growth
 from ctxdoc.model import Usage
-from ctxdoc.pricing import Tariff, price
+from ctxdoc.pricing import Tariff, find_tier, price
 from ctxdoc.render import RULES
 from ctxdoc.replay import Row
 
@@ -46,21 +46,19 @@ def forecast(fit: Growth, rows: Sequence[Row]) -> Forecast | None:
     left = fit.turns_left(window)
     before = sum(usage.input for usage in known[:-1])
     read = min(1.0, sum(usage.cache_read for usage in known[1:]) / before) if before else 0.0
-    paid = sum(usage.cache_write + usage.uncached for usage in known[1:])
+    written = sum(usage.cache_write for usage in known[1:])
+    paid = written + sum(usage.uncached for usage in known[1:])
     share = _Share(
         read=read,
-        hour=sum(usage.cache_write_1h for usage in known[1:]) / paid if paid else 0.0,
-        written=sum(usage.cache_write for usage in known[1:]) / paid if paid else 0.0,
+        hour=sum(usage.cache_write_1h for usage in known[1:]) / written if written else 0.0,
+        written=written / paid if paid else 0.0,
         output=round(sum(usage.output for usage in known) / len(known)),
     )
     return Forecast(
         window=window,
         turns_left=left,
         read_share=read,
-        next=tuple(
-            Next(turns, _cost(fit, share, tariff, turns) if left is None or turns <= left else None)
-            for turns in HORIZONS
-        ),
+        next=tuple(_costs(fit, share, tariff, left)),
     )
 
 
@@ -69,30 +67,43 @@ class _Share(Struct, frozen=True, kw_only=True):
     written: float
     """Share of what is not read that is written."""
     hour: float
-    """Share of it that is written for an hour."""
+    """Share of the written that is written for an hour."""
     output: int
     """Tokens a request."""
 
 
-def _cost(fit: Growth, share: _Share, tariff: Tariff, turns: int) -> Decimal | None:
+def _costs(fit: Growth, share: _Share, tariff: Tariff, left: int | None) -> Iterator[Next]:
+    """The cost up to each horizon. Prompts of one tier are priced together: there it is linear."""
+    tiers: dict[int, list[int]] = {}
+    size, turn = float(fit.latest), 0
+    for horizon in HORIZONS:
+        if left is not None and horizon > left:
+            yield Next(horizon, None)
+            continue
+        while turn < horizon:
+            turn += 1
+            before, size = size, size + max(0.0, fit.per_turn or 0.0)
+            read = round(share.read * before)
+            written = round((round(size) - read) * share.written)
+            hour = round(written * share.hour)
+            parts = (round(size) - read - written, read, written - hour, hour, share.output)
+            tier = tiers.setdefault(find_tier(tariff, round(size)), [0] * len(parts))
+            for place, tokens in enumerate(parts):
+                tier[place] += tokens
+        yield Next(horizon, _sum(tiers, tariff))
+
+
+def _sum(tiers: dict[int, list[int]], tariff: Tariff) -> Decimal | None:
     total = Decimal(0)
-    size = float(fit.latest)
-    for _ in range(turns):
-        before, size = size, size + max(0.0, fit.per_turn or 0.0)
-        read = round(share.read * before)
-        rest = round(size) - read
-        written = round(rest * share.written)
-        hour = min(written, round(rest * share.hour))
-        cost = price(
-            Usage(
-                uncached=rest - written,
-                cache_read=read,
-                cache_write_5m=written - hour,
-                cache_write_1h=hour,
-                output=share.output,
-            ),
-            tariff,
+    for tier, (uncached, read, short, hour, output) in tiers.items():
+        usage = Usage(
+            uncached=uncached,
+            cache_read=read,
+            cache_write_5m=short,
+            cache_write_1h=hour,
+            output=output,
         )
+        cost = price(usage, tariff, size=tier)
         if cost is None:
             return None
         total += cost

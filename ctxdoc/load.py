@@ -18,6 +18,7 @@ from ctxdoc.containers import iter_sources, shown
 from ctxdoc.errors import InputError, NoRequestError
 from ctxdoc.formats import FORMATS, Format
 from ctxdoc.formats.base import UNREADABLE, Item, by_document
+from ctxdoc.formats.fold import Folder
 from ctxdoc.formats.source import Document, Source, reason_of
 from ctxdoc.model import NULL, Log, Request, Skipped, Trait
 from ctxdoc.threads import has_thread, stitched, without_content
@@ -27,15 +28,20 @@ TELL_EVERY = 64
 
 
 def read_log(
-    paths: list[str], *, strict: bool = False, progress: Callable[[int], None] | None = None
+    paths: list[str],
+    *,
+    strict: bool = False,
+    condense: bool = False,
+    progress: Callable[[int], None] | None = None,
 ) -> Log:
     """All requests of the paths, in order; `-` is standard input.
 
     Records of one response are one request. Raises InputError for a path that cannot be read, and
     with `strict` for the first record that would be skipped; NoRequestError when nothing usable is
-    left. `progress` is told from time to time how many bytes were read since it was last told.
+    left. With `condense` the parts of all bodies are held once, and no body as a whole. `progress` is
+    told from time to time how many bytes were read since it was last told.
     """
-    reader = _Reader(strict, progress)
+    reader = _Reader(strict, Folder() if condense else None, progress)
     for path in paths:
         reader.read(path)
     if not reader.requests:
@@ -61,8 +67,11 @@ def read_request(path: str, *, strict: bool = False) -> tuple[Request, Log]:
 class _Reader:
     """What has been read so far."""
 
-    def __init__(self, strict: bool, progress: Callable[[int], None] | None) -> None:
+    def __init__(
+        self, strict: bool, folder: Folder | None, progress: Callable[[int], None] | None
+    ) -> None:
         self.strict = strict
+        self.folder = folder
         self.progress = progress
         self.requests: list[Request] = []
         self.skipped: list[Skipped] = []
@@ -82,6 +91,7 @@ class _Reader:
 
     def _read_source(self, source: Source) -> None:
         form = next((form for form in FORMATS if form.matches(source)), None)
+        source.folding = self.folder
         read = form.read if form else _read_unknown
         items = read(source)
         try:
@@ -112,6 +122,8 @@ class _Reader:
         self.records += item.records
         if form is not None:
             self.formats[form.id] = form
+        if self.folder is not None:
+            item = self.folder.condensed(item)
         if item.body is not None and not has_thread(item):
             item = without_content(item)
         if not item.id:

@@ -143,7 +143,10 @@ class Request(Struct, frozen=True, kw_only=True, gc=False):
     body: Body | None
     """None where the log holds none, or none of the Messages API."""
     raw: Raw | None = None
-    """The whole body as it stands in the log, where the log keeps it."""
+    """The whole body as it stands in the log, where the log keeps it and the reader did not let it
+    go."""
+    exact: bool = False
+    """Whether the log keeps the body as it was sent, though `raw` is let go."""
     at: datetime | None = None
     """Start of the request, aware."""
     duration: float | None = None
@@ -165,6 +168,11 @@ class Request(Struct, frozen=True, kw_only=True, gc=False):
     def usage(self) -> Usage | None:
         """The reported counters."""
         return self.response.usage if self.response else None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the log holds the body as it was sent."""
+        return self.exact or self.raw is not None
 
     @property
     def refused(self) -> str:

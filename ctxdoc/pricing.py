@@ -52,12 +52,13 @@ def tariff_of(request: Request) -> Tariff:
     )
 
 
-def price(usage: Usage, tariff: Tariff) -> Decimal | None:
+def price(usage: Usage, tariff: Tariff, size: int | None = None) -> Decimal | None:
     """USD for one request, or None when the library has no price for what was used.
 
-    The size of the whole prompt, cache included, chooses the tier (pricing page, 2026-10-10).
+    The size of the whole prompt, cache included, chooses the tier (pricing page, 2026-10-10); it is
+    given for a usage that adds up several requests of one tier.
     """
-    rates = find_rates(tariff, usage.input)
+    rates = find_rates(tariff, usage.input if size is None else size)
     if rates is None:
         return None
     parts = (
@@ -73,6 +74,13 @@ def price(usage: Usage, tariff: Tariff) -> Decimal | None:
             return None
         total += tokens * (rate or Decimal(0))
     return total / MILLION
+
+
+def find_tier(tariff: Tariff, input_tokens: int) -> int:
+    """The smallest prompt that has the same rates as one of that size."""
+    row, _ = _find_row(tariff)
+    above = row is not None and _is_above(row, tariff, input_tokens)
+    return (row.above or 0) + 1 if row is not None and above else 0
 
 
 def find_rates(tariff: Tariff, input_tokens: int) -> Rates | None:

@@ -76,6 +76,8 @@ class Prefix(Struct, frozen=True, kw_only=True, dict=True):
     segments: tuple[Segment, ...]
     keys: tuple[bytes, ...]
     """Chained hashes: equal keys mean equal prompts up to and including that segment."""
+    row: tuple[bytes, ...]
+    """A hash of each message block together with the one before it."""
     unrendered: tuple[Segment, ...]
     """Blocks of the body that are no part of the prompt: deferred tools, stripped thinking, and
     settings that spell out the default."""
@@ -131,16 +133,6 @@ class Prefix(Struct, frozen=True, kw_only=True, dict=True):
         return sum(
             len(head) + len(s.data) for head, s in zip(self.heads, self.segments, strict=True)
         )
-
-    @cached_property
-    def row(self) -> tuple[bytes, ...]:
-        """Each message block together with the one before it."""
-        found, last = [], b""
-        for segment in self.segments:
-            if segment.section is Section.MESSAGES and segment.kind != "setting":
-                found.append(last + segment.digest)
-                last = segment.digest
-        return tuple(found)
 
 
 SETTING_ORDER = (
@@ -216,6 +208,7 @@ class Renderer:
             model=request.model,
             segments=_with_automatic_breakpoint(body, whole),
             keys=keys,
+            row=_paired(segments, old.prefix.row if shared and old and old.prefix else (), lane),
             unrendered=top.unrendered + stripped,
             rule=rule,
         )
@@ -262,6 +255,17 @@ class Renderer:
             ends=ends,
             shared=ends[same - 1].count if same else 0,
         )
+
+    def message_digest(self, raw: bytes, index: int) -> bytes:
+        """A hash of a message as it is rendered; of the bytes where it cannot be."""
+        try:
+            segments = self._message(raw, index).segments
+        except (msgspec.DecodeError, RecursionError):
+            return blake2b(raw, digest_size=16).digest()
+        if len(segments) == 1:
+            return segments[0].digest + segments[0].role.encode()
+        whole = b"".join(segment.digest for segment in segments) + segments[0].role.encode()
+        return blake2b(whole, digest_size=16).digest()
 
     def _message(self, raw: bytes, index: int) -> _Message:
         found = self._messages.get((raw, index))
@@ -355,6 +359,19 @@ def _without_stripped(lane: _Lane) -> tuple[tuple[Segment, ...], tuple[Segment, 
     return kept, tuple(stripped)
 
 
+def _paired(
+    segments: tuple[Segment, ...], known: tuple[bytes, ...], lane: _Lane
+) -> tuple[bytes, ...]:
+    """Each message block with the one before it; those of the shared messages are taken over."""
+    start = lane.shared if known else 0
+    last = segments[start - 1].digest if start else b""
+    row = list(known[:start])
+    for segment in segments[start:]:
+        row.append(last + segment.digest)
+        last = segment.digest
+    return tuple(row)
+
+
 def _chained(
     root: str, segments: tuple[Segment, ...], known: tuple[bytes, ...], shared: int
 ) -> tuple[bytes, ...]:
@@ -373,6 +390,8 @@ def _chained(
 
 
 def _billing_line_kept(request: Request) -> bool:
+    if not request.headers:
+        return False
     places = dict(request.place)
     host = places.get("x-upstream") or places.get("host") or RULES.host
     return host != RULES.host
@@ -485,7 +504,7 @@ def _read_message(raw: bytes, index: int) -> _Message:
     )
     return _Message(
         segments=segments,
-        facts=_facts(content, pointer),
+        facts=_facts(content, pointer) if b'"image"' in raw or b'"citations"' in raw else NOTHING,
         is_user_text=_is_user_text(entry),
         thinks=any(s.kind in RULES.unmarkable for s in segments),
     )
@@ -619,7 +638,11 @@ def _segment(
 
 
 def _digest(rank: tuple[int, int, int], data: bytes) -> bytes:
-    return blake2b(b"%d" % _part_of(rank) + data, digest_size=16).digest()
+    return blake2b(data, digest_size=16, person=_PERSONS[_part_of(rank)]).digest()
+
+
+_PERSONS = (b"tools", b"system", b"messages")
+"""Blocks of different parts of the prompt differ even where their text is the same."""
 
 
 def _ttl(value: dict[str, Json]) -> str | None:

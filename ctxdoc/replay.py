@@ -22,7 +22,7 @@ from ctxdoc.growth import Growth, Turn, iter_growth
 from ctxdoc.lifetime import Block, Lifetime, Sent
 from ctxdoc.model import Log, Origin, Request, Usage
 from ctxdoc.pricing import Tariff, find_rates, price, tariff_of
-from ctxdoc.render import RULES
+from ctxdoc.render import RULES, Renderer
 from ctxdoc.sessions import Session, part
 
 BY_COUNTERS_OF_ONE_PASS = ("provider_side_miss", "unexplained")
@@ -147,9 +147,10 @@ def replay(log: Log, *, only: str = "", progress: Callable[[int], None] | None =
     Raises InputError for a name that no session, or that several, begin with. `progress` is
     told how many requests were replayed since it was last told.
     """
-    sessions = part(log.requests)
+    renderer = Renderer()
+    sessions = part(log.requests, renderer)
     kept = _named(sessions, only) if only else sessions
-    run = _Run(log, kept, sessions)
+    run = _Run(log, kept, sessions, renderer)
     order = tuple(in_time(log.requests))
     for count, index in enumerate(order, start=1):
         run.send(index)
@@ -185,13 +186,19 @@ def in_time(requests: Sequence[Request]) -> list[int]:
 class _Run:
     """The state of one replay."""
 
-    def __init__(self, log: Log, kept: tuple[Session, ...], sessions: tuple[Session, ...]) -> None:
+    def __init__(
+        self,
+        log: Log,
+        kept: tuple[Session, ...],
+        sessions: tuple[Session, ...],
+        renderer: Renderer,
+    ) -> None:
         self.log = log
         self.sessions = kept
         self.names = {n: session.id for session in sessions for n in session.requests}
         self.kept = {n for session in kept for n in session.requests}
         self.rows: list[Row | None] = [None] * len(log.requests)
-        self.cases = Cases(log.requests)
+        self.cases = Cases(log.requests, renderer)
         self.lifetime = Lifetime()
         self.sent: dict[int, tuple[Sent, Usage]] = {}
         self.counted: dict[str, Counted] = {}

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from hashlib import blake2b
-from itertools import pairwise
 
-import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
-from ctxdoc import canonical
 from ctxdoc.model import Request
+from ctxdoc.render import Renderer
 
 
 class Session(Struct, frozen=True, kw_only=True):
@@ -29,9 +27,9 @@ class Session(Struct, frozen=True, kw_only=True):
     """Their places in the log, from 0."""
 
 
-def part(requests: Iterable[Request]) -> tuple[Session, ...]:
-    """The sessions of a log, in the order in which they begin."""
-    parter = _Parter()
+def part(requests: Iterable[Request], renderer: Renderer | None = None) -> tuple[Session, ...]:
+    """The sessions of a log, in the order in which they begin; the renderer keeps what it rendered."""
+    parter = _Parter(renderer or Renderer())
     for number, request in enumerate(requests):
         parter.add(number, request)
     return tuple(
@@ -41,7 +39,8 @@ def part(requests: Iterable[Request]) -> tuple[Session, ...]:
 
 
 class _Parter:
-    def __init__(self) -> None:
+    def __init__(self, renderer: Renderer) -> None:
+        self.renderer = renderer
         self.members: dict[str, list[int]] = {}
         self.parents: dict[str, str] = {}
         self._ends: dict[bytes, tuple[str, bool]] = {}
@@ -49,28 +48,49 @@ class _Parter:
         self._end_of: dict[str, bytes] = {}
         self._inside: dict[bytes, str] = {}
         """Chain of the messages up to one → the session that had it first."""
-        self._digests: dict[bytes, bytes] = {}
+        self._rows: dict[bytes, _Row] = {}
+        """First message → the last request that began with it."""
         self._of_file: dict[str, str] = {}
         """Log → the session of its requests without a body."""
 
     def add(self, number: int, request: Request) -> None:
-        digests = [self._digest(raw) for raw in request.body.messages] if request.body else []
-        chain = _chain(digests)
-        pairs = [one + two for one, two in pairwise([b"", *digests])]
-        name, parent = self._place(request, chain, pairs)
+        row = self._row(tuple(map(bytes, request.body.messages))) if request.body else EMPTY
+        name, parent = self._place(request, row)
         if parent and parent != name:
             self.parents.setdefault(name, parent)
         self.members.setdefault(name, []).append(number)
-        for key in chain:
+        for key in row.chain[row.shared :]:
             self._inside.setdefault(key, name)
-        if pairs:
+        if row.pairs:
             self._ends.pop(self._end_of.get(name, b""), None)
-            self._ends[pairs[-1]] = (name, bool(request.body and request.body.tools))
-            self._end_of[name] = pairs[-1]
+            self._ends[row.pairs[-1]] = (name, bool(request.body and request.body.tools))
+            self._end_of[name] = row.pairs[-1]
 
-    def _place(
-        self, request: Request, chain: list[bytes], pairs: list[bytes]
-    ) -> tuple[str, str | None]:
+    def _row(self, messages: tuple[bytes, ...]) -> _Row:
+        """The hashes of the messages; those that the last request with the same start has too are
+        taken over."""
+        if not messages:
+            return EMPTY
+        old = self._rows.get(messages[0], EMPTY)
+        shared = 0
+        for one, two in zip(old.messages, messages, strict=False):
+            if one is not two and one != two:
+                break
+            shared += 1
+        digests, chain, pairs = list(old.digests[:shared]), old.chain[:shared], old.pairs[:shared]
+        last, key = (digests[-1], chain[-1]) if shared else (b"", b"")
+        for index in range(shared, len(messages)):
+            digest = self.renderer.message_digest(messages[index], index)
+            key = blake2b(key + digest, digest_size=16).digest()
+            digests.append(digest)
+            chain.append(key)
+            pairs.append(last + digest)
+            last = digest
+        row = _Row(messages, digests, chain, pairs, shared)
+        self._rows[messages[0]] = row
+        return row
+
+    def _place(self, request: Request, row: _Row) -> tuple[str, str | None]:
         """The session of a request and, for the first of a fork, the session it left."""
         if request.session:
             head, slash, _ = request.session.rpartition("/")
@@ -79,36 +99,28 @@ class _Parter:
             # Nothing tells these apart: one session a file.
             return self._of_file.setdefault(request.source, self._new()), None
         has_tools = bool(request.body.tools)
-        for key in reversed(pairs):
+        for key in reversed(row.pairs):
             if key in self._ends:
                 name, had_tools = self._ends[key]
                 return (self._new(), name) if had_tools and not has_tools else (name, None)
-        shared = next((self._inside[key] for key in reversed(chain) if key in self._inside), None)
+        chain = reversed(row.chain)
+        shared = next((self._inside[key] for key in chain if key in self._inside), None)
         return self._new(), shared
 
     def _new(self) -> str:
         return f"s{len(self.members) + 1}"
 
-    def _digest(self, raw: Raw) -> bytes:
-        """Of a message without its breakpoints; one that was seen is not decoded again."""
-        seen = blake2b(raw, digest_size=16).digest()
-        found = self._digests.get(seen)
-        if found is None:
-            try:
-                value = canonical.decode(raw)
-                if isinstance(value, dict):
-                    value["content"] = canonical.lifted(value.get("content"))
-                data = canonical.encode(canonical.canonical(value))
-            except (msgspec.DecodeError, RecursionError):
-                data = bytes(raw)
-            found = self._digests[seen] = blake2b(data, digest_size=16).digest()
-        return found
+
+class _Row(Struct, frozen=True, gc=False):
+    """The messages of a request, with a hash of each, of each beginning, and of each with the one
+    before it."""
+
+    messages: tuple[bytes, ...]
+    digests: list[bytes]
+    chain: list[bytes]
+    pairs: list[bytes]
+    shared: int
+    """How many a request before it has too."""
 
 
-def _chain(digests: list[bytes]) -> list[bytes]:
-    """A hash for every beginning of the messages."""
-    key, chain = b"", []
-    for digest in digests:
-        key = blake2b(key + digest, digest_size=16).digest()
-        chain.append(key)
-    return chain
+EMPTY = _Row((), [], [], [], 0)

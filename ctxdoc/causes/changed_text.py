@@ -270,8 +270,11 @@ def _values_at(pattern: str, text: str, at: int) -> list[tuple[int, int]]:
 
 def _both(patterns: tuple[str, ...], before: str, after: str, at: int) -> list[tuple[int, int]]:
     """Values of the later text that cover the difference and start where one does before."""
+    spans = [span for p in patterns for span in _values_at(p, after, at)]
+    if not spans:
+        return []
     starts = {start for p in patterns for start, _ in _values_at(p, before, at)}
-    return [span for p in patterns for span in _values_at(p, after, at) if span[0] in starts]
+    return [span for span in spans if span[0] in starts]
 
 
 def _says(label: str, text: str, start: int) -> bool:

@@ -197,7 +197,15 @@ def same_normalized(before: Json, after: Json) -> bool:
     """Equal but for white space at line ends and text ends, line ends, and Unicode form."""
     if not (isinstance(before, str) and isinstance(after, str)):
         return False
-    return before != after and _normalized(before) == _normalized(after)
+    if before == after:
+        return False
+    start, end_before, end_after = changed_span(before, after)
+    one, two = before[start:end_before], after[start:end_after]
+    plain = one.isascii() and two.isascii()
+    if plain and "".join(one.split()) != "".join(two.split()):
+        # In ASCII only white space is another spelling.
+        return False
+    return _normalized(before) == _normalized(after)
 
 
 @lru_cache(maxsize=64)
@@ -260,7 +268,10 @@ def forked(case: Case) -> str | None:
 
 def similar_systems(before: Prefix, after: Prefix) -> bool:
     """Whether two system prompts are one that was changed, or both are missing."""
-    texts = [_normalized("\n".join(map(text_of, _system_blocks(p)))) for p in (before, after)]
+    sent = ["\n".join(map(text_of, _system_blocks(p))) for p in (before, after)]
+    if all(sent) and similarity(*sent) >= SIMILAR_SYSTEM:
+        return True
+    texts = [_normalized(text) for text in sent]
     if not all(texts):
         return not any(texts)
     lines = [set(text.splitlines()) for text in texts]

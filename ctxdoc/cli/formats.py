@@ -39,5 +39,5 @@ def _report() -> Report:
         data.append({"id": form.id, "title": form.title, "traits": traits, "example": form.example})
     return Report(
         parts=(table, Notes("", (note,))),
-        data={"schema": "ctxdoc/formats/1", "formats": data},
+        make_data=lambda: {"schema": "ctxdoc/formats/1", "formats": data},
     )

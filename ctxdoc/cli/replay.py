@@ -106,7 +106,7 @@ def _replayed(logs: list[str], session: str, model: str, *, strict: bool, quiet:
     size = size_of(logs) if not quiet else 0
     with shown_progress(size, quiet=quiet) as begin:
         reading = begin("reading", size) if begin else None
-        log = with_model(read_log(logs, strict=strict, progress=reading), model)
+        log = with_model(read_log(logs, strict=strict, condense=True, progress=reading), model)
         replaying = begin("replaying", len(log.requests)) if begin else None
         return replay_log(log, only=session, progress=replaying)
 

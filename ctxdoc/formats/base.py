@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
+from ctxdoc.formats.fold import Folded, Folder
 from ctxdoc.formats.source import Document, Source, reason_of
 from ctxdoc.model import Body, Request, Skipped, Trait
 
@@ -66,6 +68,51 @@ def by_document(
                 yield Skipped(document.source, document.line, reason_of(error))
 
     return read_source
+
+
+def by_record(read: Callable[[Document], Item]) -> Callable[[Source], Iterator[Item]]:
+    """The same for a format that takes each body through `read_body` and looks no further into it:
+    where the reader wants it, what earlier documents hold too is not decoded again."""
+    plain = by_document(read)
+
+    def read_source(source: Source) -> Iterator[Item]:
+        folder = source.folding
+        if folder is None:
+            yield from plain(source)
+            return
+        for document in source.documents():
+            if isinstance(document, Skipped):
+                yield document
+                continue
+            try:
+                yield _read_folded(read, document, folder)
+            except UNREADABLE as error:
+                yield Skipped(document.source, document.line, reason_of(error))
+
+    return read_source
+
+
+def _read_folded(read: Callable[[Document], Item], document: Document, folder: Folder) -> Item:
+    line = bytes(document.data)
+    folded = folder.fold(line)
+    if folded.data is not line:
+        item: Item | None = None
+        with suppress(*UNREADABLE):
+            item = _read_utf8(read, Document(document.source, document.line, folded.data))
+        if isinstance(item, Request):
+            item = folder.unfold(item, folded, line)
+            if item is not None:
+                return item
+    item = _read_utf8(read, document)
+    if isinstance(item, Skipped) or item.body is None:
+        return item
+    return folder.unfold(item, Folded(line), line) or item
+
+
+def _read_utf8(read: Callable[[Document], Item], document: Document) -> Item:
+    if not _is_utf8(document.data):
+        return Skipped(document.source, document.line, "not JSON: invalid UTF-8")
+    return read(document)
 
 
 def by_entry(

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from msgspec import Raw
 
-from ctxdoc.formats.base import Format, Item, by_document, read_body
+from ctxdoc.formats.base import Format, Item, by_record, read_body
 from ctxdoc.formats.source import Document, Source
 from ctxdoc.model import Request, Trait
 
@@ -39,5 +39,5 @@ FORMAT = Format(
     example="before.json",
     traits=frozenset({Trait.EXACT_BYTES}),
     matches=_matches,
-    read=by_document(_read),
+    read=by_record(_read),
 )

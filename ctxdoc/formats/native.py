@@ -26,7 +26,7 @@ from ctxdoc.formats.answer import response_of
 from ctxdoc.formats.base import (
     Format,
     Item,
-    by_document,
+    by_record,
     read_body,
     read_cost,
     read_duration,
@@ -99,5 +99,5 @@ FORMAT = Format(
     example="agent.jsonl",
     traits=frozenset({Trait.EXACT_BYTES, Trait.TIME, Trait.USAGE, Trait.HEADERS}),
     matches=_matches,
-    read=by_document(_read),
+    read=by_record(_read),
 )

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ctxdoc.errors import InputError
+from ctxdoc.formats.fold import Folder
 from ctxdoc.model import Skipped
 
 PIECE = 1 << 20
@@ -83,6 +84,8 @@ class Source:
         """The folder that is being read, if the file was found in one."""
         self._stream = stream
         self._file = file
+        self.folding: Folder | None = None
+        """Set by a reader that needs each part of the bodies once."""
         self.head = stream.read(HEAD).removeprefix(b"\xef\xbb\xbf")
         """The first bytes, without a byte order mark."""
         self._left = self.head

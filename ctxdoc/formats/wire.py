@@ -228,7 +228,7 @@ def is_openai_body(values: Any) -> bool:
     if OPENAI_MODEL.match(text_of(values.get("model"))):
         return True
     rows = [message for message in messages if isinstance(message, Mapping)]
-    first = rows[0].get("role") if rows else None
+    first = messages[0].get("role") if messages and isinstance(messages[0], Mapping) else None
     return first in ("system", "developer") or any(
         row.get("role") == "tool" or "tool_calls" in row for row in rows
     )

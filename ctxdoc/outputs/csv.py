@@ -17,12 +17,13 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def _write(report: Report, style: Style) -> str:
     del style
-    if report.records is None:
+    records = report.records
+    if records is None:
         raise InputError("this report has no rows", "use --format json")
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(report.records.columns)
-    writer.writerows([_cell(cell) for cell in row] for row in report.records.rows)
+    writer.writerow(records.columns)
+    writer.writerows([_cell(cell) for cell in row] for row in records.rows)
     return stream.getvalue()
 
 

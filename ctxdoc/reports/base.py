@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from typing import TypeAlias
 
@@ -109,10 +110,20 @@ class Report(Struct, frozen=True):
     """A view of results: the parts in order, and the same as data."""
 
     parts: tuple[Part, ...]
-    data: dict[str, Json]
-    """The JSON document of this report, with its schema."""
-    records: Records | None = None
+    make_data: Callable[[], dict[str, Json]]
+    """The JSON document of this report, with its schema; made where it is asked for."""
+    make_records: Callable[[], Records] | None = None
     """The same row by row, where the results are rows."""
+
+    @property
+    def data(self) -> dict[str, Json]:
+        """The JSON document."""
+        return self.make_data()
+
+    @property
+    def records(self) -> Records | None:
+        """The rows; None where the results are none."""
+        return self.make_records() if self.make_records else None
 
 
 def tokens_text(value: int | None) -> str:

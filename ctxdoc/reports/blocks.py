@@ -76,8 +76,8 @@ def label_of(block: Block, *, excerpts: bool) -> str:
     if not excerpts:
         return segment.kind
     text = _text(value).strip()
-    first = visible(text.split("\n", 1)[0])
-    return first[:FIRST_LINE] + ("…" if len(first) > FIRST_LINE or "\n" in text else "")
+    first = text.split("\n", 1)[0][:FIRST_LINE]
+    return visible(first) + ("…" if len(first) < len(text) else "")
 
 
 def _text(value: Json) -> str:

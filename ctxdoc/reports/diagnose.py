@@ -45,7 +45,9 @@ SECTION_NAMES = {
 
 def diagnosis_report(found: Diagnosis, *, excerpts: bool = True) -> Report:
     """The parts in the order in which a person reads them."""
-    return Report(parts=tuple(_parts(found, excerpts)), data=diagnosis_json(found, excerpts))
+    return Report(
+        parts=tuple(_parts(found, excerpts)), make_data=lambda: diagnosis_json(found, excerpts)
+    )
 
 
 def _parts(found: Diagnosis, excerpts: bool) -> Iterator[Part]:

@@ -57,8 +57,8 @@ def replay_report(replay: Replay, *, excerpts: bool = True, log_name: str = "LOG
     advice = advise(replay)
     return Report(
         parts=tuple(_parts(replay, advice, excerpts, log_name)),
-        data=replay_json(replay, advice, excerpts=excerpts),
-        records=replay_records(replay),
+        make_data=lambda: replay_json(replay, advice, excerpts=excerpts),
+        make_records=lambda: replay_records(replay),
     )
 
 
