@@ -165,7 +165,7 @@ def _images(replay: Replay) -> Iterator[Advice]:
 
 def holds_image(block: Block) -> bool:
     """Whether a block is an image or a tool result with one."""
-    return block.segment.kind == "image" or b'"type":"image"' in block.segment.data
+    return block.segment.pictured
 
 
 def _hours(replay: Replay) -> Iterator[Advice]:

@@ -76,10 +76,8 @@ class Cases:
         """
         request = self.requests[number]
         prefix = self._replayer.render(request)
-        earlier = chosen if chosen is not None else self._index.find(prefix)
+        earlier = chosen if chosen is not None else self._find(request, prefix)
         before = self._exchange(earlier) if earlier is not None else None
-        if before is not None and chosen is None and _is_apart(before, request, prefix):
-            earlier = before = None
         exchange = self._replayer.measure(request, prefix, before)
         outcome = self._replayer.send(exchange)
         self._keep(number, exchange)
@@ -88,6 +86,19 @@ class Cases:
         if before is None:
             return _case(replace(exchange, usage=None), exchange, outcome, first=True), None
         return _case(before, exchange, outcome, whole_log=True), earlier
+
+    def _find(self, request: Request, prefix: Prefix) -> int | None:
+        """The request that this one goes on from, or shares most with; None where nothing says that
+        it came after any."""
+        other = None
+        for found in self._index.iter_found(prefix):
+            earlier = self.requests[found.number]
+            if _is_apart(earlier, request):
+                other = found.number if found.shares_much and other is None else other
+            elif other is None or found.shares_much:
+                # One of the same session goes before one of another that shares more.
+                return found.number
+        return other
 
     def _exchange(self, number: int) -> Exchange:
         found = self._recent.pop(number, None)
@@ -103,16 +114,12 @@ class Cases:
             del self._recent[next(iter(self._recent))]
 
 
-def _is_apart(before: Exchange, request: Request, prefix: Prefix) -> bool:
-    """Whether nothing says that a request came after the other one: they stand in two files without
-    times and share neither a beginning nor more than the first message."""
-    if before.request.source == request.source or _gap(before.request, request) is not None:
-        return False
-    if before.request.session and before.request.session == request.session:
-        return False
-    if common_segments(before.prefix, prefix):
-        return False
-    return set(before.prefix.row[1:]).isdisjoint(prefix.row[1:])
+def _is_apart(before: Request, after: Request) -> bool:
+    """Whether nothing but a first message, or the order of the log, joins two requests: the log has
+    them in two sessions, or in two files without times."""
+    if before.session and after.session:
+        return before.session != after.session
+    return before.source != after.source and _gap(before, after) is None
 
 
 def _case(
@@ -259,10 +266,14 @@ def _continues(case: Case) -> bool:
     before, after = (_blocks(e.prefix) for e in (case.before, case.after))
     if not before or not after:
         return False
-    known = {s.data for s in before}
-    if any(s.data in known and _is_said_once(s) for s in after):
+    if _is_apart(case.before.request, case.after.request):
+        # Many conversations begin with the same words.
+        known = {s.digest for s in before[1:]}
+        return any(s.digest in known and _is_said_once(s) for s in after[1:])
+    known = {s.digest for s in before}
+    if any(s.digest in known and _is_said_once(s) for s in after):
         return True
-    if before[0].data == after[0].data or looks_like_summary(case):
+    if before[0].digest == after[0].digest or looks_like_summary(case):
         return True
     texts = [_opening_text(e.prefix) for e in (case.before, case.after)]
     return min(map(len, texts)) >= LONG_TEXT and similarity(*texts) >= SIMILAR
@@ -291,7 +302,9 @@ def _same_agent(case: Case) -> bool:
     if before.root != after.root or not similar_systems(before, after):
         return False
     names = [set(tool_names(e)) for e in (case.before, case.after)]
-    systems = [[s.data for s in p.segments if s.section is Section.SYSTEM] for p in (before, after)]
+    systems = [
+        [s.digest for s in p.segments if s.section is Section.SYSTEM] for p in (before, after)
+    ]
     if systems[0] and systems[0] == systems[1]:
         return names[0].isdisjoint(names[1]) is False or names[0] == names[1]
     return 2 * len(names[0] & names[1]) >= len(names[0] | names[1])

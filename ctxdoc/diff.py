@@ -131,7 +131,12 @@ def iter_changes(before: Prefix, after: Prefix) -> Iterator[Change]:
     for rank in sorted({*ends, *(s.rank for s in after.segments)}):
         one = ends.get(rank)
         two = after.by_rank.get(rank)
-        if one is not None and two is not None and one.data == two.data and one.role == two.role:
+        if (
+            one is not None
+            and two is not None
+            and one.digest == two.digest
+            and one.role == two.role
+        ):
             continue
         segment = one or two
         assert segment is not None
@@ -149,7 +154,7 @@ def iter_changes(before: Prefix, after: Prefix) -> Iterator[Change]:
 def find_unrendered(before: Prefix, after: Prefix) -> Place | None:
     """The first difference among the blocks that are no part of either prompt."""
     for one, two in zip(before.unrendered, after.unrendered, strict=False):
-        if one.rank == two.rank and one.data != two.data and one.section is Section.TOOLS:
+        if one.rank == two.rank and one.digest != two.digest and one.section is Section.TOOLS:
             return _place(one, two)
     return None
 
@@ -184,7 +189,7 @@ def _image_place(before: Prefix, after: Prefix) -> Place | None:
     for one in before.segments:
         if one.section is Section.MESSAGES:
             two = after.by_rank.get(one.rank)
-            if two is None or one.data != two.data:
+            if two is None or one.digest != two.digest:
                 return _place(one, two)
     return None
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -120,7 +122,7 @@ def _corrected(prefix: Prefix, usage: Usage | None) -> Usage | None:
     if not cached or rest < 0:
         return usage
     behind = prefix.segments[prefix.breakpoints[-1] + 1 :]
-    share = sum(len(s.data) for s in behind) / max(1, prefix.data_length)
+    share = sum(s.size for s in behind) / max(1, sum(s.size for s in prefix.segments))
     if share > 0.5 * usage.uncached / (usage.uncached + cached):
         return usage
     return replace(usage, uncached=rest)
@@ -136,6 +138,14 @@ def _with_assumed_breakpoints(prefix: Prefix) -> Prefix:
     return replace(prefix, segments=segments)
 
 
+class Found(NamedTuple):
+    """An earlier request that a later one may go on from."""
+
+    number: int
+    shares_much: bool
+    """Whether they share a beginning of the prompt, or more than the first message."""
+
+
 class Earlier:
     """Finds the request that another one continues: it holds the same messages in a row, or else
     the longest equal prefix."""
@@ -145,15 +155,17 @@ class Earlier:
         self._prefixes: dict[bytes, int] = {}
         self._last: int | None = None
 
-    def find(self, prefix: Prefix) -> int | None:
-        """The number of that request, or of the last one when nothing is shared."""
-        for key in reversed(prefix.row):
-            if key in self._pairs:
-                return self._pairs[key]
-        for key in reversed(prefix.keys):
-            if key in self._prefixes:
-                return self._prefixes[key]
-        return self._last
+    def iter_found(self, prefix: Prefix) -> Iterator[Found]:
+        """The candidates, the best first; at the end the last request, which shares nothing."""
+        pairs, prefixes = self._pairs, self._prefixes
+        pair = next((key for key in reversed(prefix.row) if key in pairs), None)
+        if pair is not None:
+            yield Found(pairs[pair], shares_much=pair != prefix.row[0])
+        key = next((key for key in reversed(prefix.keys) if key in prefixes), None)
+        if key is not None:
+            yield Found(prefixes[key], shares_much=True)
+        if self._last is not None:
+            yield Found(self._last, shares_much=False)
 
     def add(self, prefix: Prefix, number: int) -> None:
         """Makes a request one that later ones can continue."""

@@ -10,7 +10,7 @@ thinking, effort, output format and the presence of images before the messages.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import blake2b
 
 import msgspec
@@ -39,10 +39,19 @@ class Segment(Struct, frozen=True, kw_only=True):
     """JSON path of the block in the body."""
     rank: tuple[int, int, int]
     """Place in render order: level and setting, item, block."""
-    data: bytes
-    """Canonical JSON of the block; settings as an object of one member."""
     digest: bytes
-    """Of the data and of the part of the prompt that it stands in."""
+    """Of the data and of the part of the prompt that it stands in: equal ones mean equal blocks."""
+    size: int
+    """Bytes of the data."""
+    wide: int = 0
+    """Characters of the data outside of ASCII."""
+    narrow: int = 0
+    """Characters inside of it."""
+    pictured: bool = False
+    """Whether it is or holds an image."""
+    held: bytes | None = None
+    origin: tuple[bytes, int] = (b"", 0)
+    """The message it is from and its place there, for data that is not held."""
     role: str = ""
     ttl: str | None = None
     """Lifetime of the breakpoint it carries, if any."""
@@ -54,6 +63,11 @@ class Segment(Struct, frozen=True, kw_only=True):
     """Whether the body has a one-block list where the value has a tool result's string."""
     rendered: bool = True
     """Whether it is a part of the prompt."""
+
+    @property
+    def data(self) -> bytes:
+        """Canonical JSON of the block; settings as an object of one member."""
+        return _blocks_of(self.origin[0])[self.origin[1]] if self.held is None else self.held
 
     @property
     def value(self) -> Json:
@@ -130,9 +144,7 @@ class Prefix(Struct, frozen=True, kw_only=True, dict=True):
     @property
     def data_length(self) -> int:
         """Bytes of the whole prompt."""
-        return sum(
-            len(head) + len(s.data) for head, s in zip(self.heads, self.segments, strict=True)
-        )
+        return sum(map(len, self.heads)) + sum(segment.size for segment in self.segments)
 
 
 SETTING_ORDER = (
@@ -165,7 +177,9 @@ def render(request: Request) -> Prefix:
 class Renderer:
     """Renders the requests of a log: what several of them send is rendered once."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, lean: bool = False) -> None:
+        """With `lean` the blocks of messages are made again from these when they are looked at."""
+        self.lean = lean
         self._tops: dict[tuple[object, ...], _Top] = {}
         self._messages: dict[tuple[bytes, int], _Message] = {}
         self._lanes: dict[bytes, _Lane] = {}
@@ -270,7 +284,7 @@ class Renderer:
     def _message(self, raw: bytes, index: int) -> _Message:
         found = self._messages.get((raw, index))
         if found is None:
-            found = self._messages[raw, index] = _read_message(raw, index)
+            found = self._messages[raw, index] = _read_message(raw, index, self.lean)
         return found
 
 
@@ -482,7 +496,7 @@ class _Parts:
             )
 
 
-def _read_message(raw: bytes, index: int) -> _Message:
+def _read_message(raw: bytes, index: int, lean: bool) -> _Message:
     """The segments of one message of a body."""
     entry = canonical.decode(raw)
     message = entry if isinstance(entry, dict) else {"content": entry}
@@ -499,6 +513,7 @@ def _read_message(raw: bytes, index: int) -> _Message:
             rank=(_AT["messages"], index, place),
             role=role if isinstance(role, str) else "",
             lifted=lifted,
+            origin=(raw, place) if lean else None,
         )
         for place, block in enumerate(blocks)
     )
@@ -569,8 +584,10 @@ def _setting(
         rendered=value != default,
         pointer=pointer,
         rank=rank,
-        data=data,
         digest=_digest(rank, data),
+        size=len(data),
+        narrow=len(data),
+        held=data,
     )
 
 
@@ -582,6 +599,7 @@ def _block(
     rank: tuple[int, int, int],
     role: str = "",
     lifted: bool = False,
+    origin: tuple[bytes, int] | None = None,
 ) -> Segment:
     value: dict[str, Json]
     value = block if isinstance(block, dict) else {"type": "text", "text": block}
@@ -601,6 +619,7 @@ def _block(
         mark_fault=fault,
         role=role,
         lifted=lifted,
+        origin=origin,
     )
 
 
@@ -615,17 +634,27 @@ def _segment(
     mark_fault: str = "",
     role: str = "",
     lifted: bool = False,
+    origin: tuple[bytes, int] | None = None,
 ) -> Segment:
     form = canonical.canonical(value)
     data = canonical.encode(form)
+    wide, narrow = 0, len(data)
+    if not data.isascii():
+        narrow = len(data.translate(None, WIDE_BYTES))
+        wide = len(data.decode()) - narrow
     return Segment(
         section=section,
         level=level,
         kind=kind,
         pointer=pointer,
         rank=rank,
-        data=data,
         digest=_digest(rank, data),
+        size=len(data),
+        wide=wide,
+        narrow=narrow,
+        pictured=b'"type":"image"' in data,
+        held=None if origin else data,
+        origin=origin or NOWHERE,
         role=role,
         ttl=_ttl(value),
         mark_fault=mark_fault,
@@ -635,6 +664,16 @@ def _segment(
         and isinstance(form.get("content"), str)
         and isinstance(value.get("content"), list),
     )
+
+
+NOWHERE = (b"", 0)
+WIDE_BYTES = bytes(range(128, 256))
+
+
+@lru_cache(maxsize=2048)
+def _blocks_of(raw: bytes) -> tuple[bytes, ...]:
+    """The data of each block of a message."""
+    return tuple(s.data for s in _read_message(raw, 0, lean=False).segments)
 
 
 def _digest(rank: tuple[int, int, int], data: bytes) -> bytes:

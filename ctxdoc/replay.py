@@ -147,7 +147,7 @@ def replay(log: Log, *, only: str = "", progress: Callable[[int], None] | None =
     Raises InputError for a name that no session, or that several, begin with. `progress` is
     told how many requests were replayed since it was last told.
     """
-    renderer = Renderer()
+    renderer = Renderer(lean=True)
     sessions = part(log.requests, renderer)
     kept = _named(sessions, only) if only else sessions
     run = _Run(log, kept, sessions, renderer)

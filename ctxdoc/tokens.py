@@ -66,12 +66,10 @@ class Ledger:
         `before` is an earlier request whose sizes are taken over up to the last exact one that both
         share.
         """
-        total = usage.input if usage else None
-        if usage and prefix.breakpoints and usage.cache_read + usage.cache_write:
-            self.note(prefix, usage.cache_read + usage.cache_write, prefix.breakpoints[-1])
-        start, base = self._settled(prefix, before, total)
+        own = self._own(prefix, usage)
+        start, base = self._settled(prefix, before, own)
         weights = [self.weight(segment, prefix) for segment in prefix.segments[start:]]
-        ends = self._ends(prefix, total, start, base)
+        ends = self._ends(prefix, own, start, base)
         ratio = self._ratio(prefix, weights, ends, start)
         # A measured ratio holds the hidden tokens of the prompts that it was measured on.
         hidden = 0 if prefix.root in self._ratios else hidden_tokens(prefix)
@@ -81,10 +79,24 @@ class Ledger:
         exact = bool(start or ends) or prefix.root in self._ratios
         return Sizes(
             upto=upto,
-            total=total if total is not None else (upto[-1] if upto else 0),
+            total=usage.input if usage else (upto[-1] if upto else 0),
             origin=Origin.CALIBRATED if exact else Origin.ESTIMATED,
             ends=(*_ends_upto(start, before), *ends),
         )
+
+    def _own(self, prefix: Prefix, usage: Usage | None) -> dict[int, int]:
+        """Numbers of leading segments whose tokens the request's own counters state, growing: up to
+        its last breakpoint, and the whole prompt. They go before what other requests have shown."""
+        if usage is None or not prefix.segments:
+            return {}
+        own = {}
+        cached = usage.cache_read + usage.cache_write
+        if prefix.breakpoints and cached:
+            own[prefix.breakpoints[-1] + 1] = cached
+            self.note(prefix, cached, prefix.breakpoints[-1])
+        if usage.input:
+            own[len(prefix.segments)] = usage.input
+        return own
 
     def weight(self, segment: Segment, prefix: Prefix) -> float:
         """Estimated tokens of a segment, before calibration; each is looked at once."""
@@ -95,7 +107,7 @@ class Ledger:
         return found
 
     def _settled(
-        self, prefix: Prefix, before: tuple[Prefix, Sizes] | None, total: int | None
+        self, prefix: Prefix, before: tuple[Prefix, Sizes] | None, own: dict[int, int]
     ) -> tuple[int, int]:
         """Leading segments whose sizes can be taken over, and the tokens of all of them."""
         if before is None:
@@ -103,28 +115,26 @@ class Ledger:
         for count, tokens in reversed(before[1].ends):
             if count <= len(prefix.keys) and prefix.keys[count - 1] == before[0].keys[count - 1]:
                 known = self.known.get(prefix.keys[count - 1])
-                sure = known == tokens and (not total or tokens <= total)
-                return (count, tokens) if sure else (0, 0)
+                return (count, tokens) if known == tokens and _fits(count, tokens, own) else (0, 0)
         return 0, 0
 
     def _ends(
-        self, prefix: Prefix, total: int | None, start: int, base: int
+        self, prefix: Prefix, own: dict[int, int], start: int, base: int
     ) -> list[tuple[int, int]]:
         """Segment counts with their exact tokens, growing; what contradicts is left out."""
         known = self.known
-        found = [
-            (index, known[key])
-            for index, key in enumerate(prefix.keys[start:], start=start + 1)
-            if key in known and (not total or known[key] <= total)
-        ]
-        if total:
-            found.append((len(prefix.segments), total))
         ends: list[tuple[int, int]] = []
-        last, most = start, base
-        for count, tokens in found:
-            if count != last and tokens > most:
+        most = base
+        for count, key in enumerate(prefix.keys[start:], start=start + 1):
+            if count in own:
+                tokens = own[count]
+            elif key in known and _fits(count, known[key], own):
+                tokens = known[key]
+            else:
+                continue
+            if tokens > most:
                 ends.append((count, tokens))
-                last, most = count, tokens
+                most = tokens
         return ends
 
     def _ratio(
@@ -141,6 +151,11 @@ class Ledger:
             if weight:
                 self._ratios[prefix.root] = tokens / weight
         return self._ratios.get(prefix.root, 1.0)
+
+
+def _fits(count: int, tokens: int, own: dict[int, int]) -> bool:
+    """Whether a size leaves room for what the request's own counters state further on."""
+    return all(count > end or tokens < limit or count == end for end, limit in own.items())
 
 
 def _ends_upto(start: int, before: tuple[Prefix, Sizes] | None) -> tuple[tuple[int, int], ...]:
@@ -183,18 +198,11 @@ def weight_of(segment: Segment, prefix: Prefix) -> float:
     ratio = CHARACTERS_PER_TOKEN[family]
     if segment.kind in ("tool_use", "server_tool_use"):
         ratio = CHARACTERS_PER_TOKEN_CALL[family]
-    pictures = list(_iter_images(segment.value)) if b'"image"' in segment.data else []
+    pictures = list(_iter_images(segment.value)) if segment.pictured else []
     hidden = sum(len(data) for data in pictures)
     tokens = sum(_picture_tokens(data, prefix.rule.image_tier) for data in pictures)
-    return BLOCK_TOKENS + tokens + _text_tokens(segment.data, ratio, hidden)
-
-
-def _text_tokens(data: bytes, ratio: float, hidden: int) -> float:
-    if data.isascii():
-        return max(0, len(data) - hidden) / ratio
-    characters = len(data.decode())
-    narrow = sum(byte < 128 for byte in data)
-    return (narrow - hidden) / ratio + (characters - narrow) * TOKENS_PER_WIDE_CHARACTER
+    text = max(0, segment.narrow - hidden) / ratio + segment.wide * TOKENS_PER_WIDE_CHARACTER
+    return BLOCK_TOKENS + tokens + text
 
 
 def _iter_images(value: Json) -> Iterable[str]:

@@ -127,8 +127,8 @@ def _may_hold_value(case: Case, change: Change, before: str, after: str) -> bool
 
 
 def tool_data(exchange: Exchange) -> list[bytes]:
-    """The rendered definitions in their order."""
-    return [s.data for s in _tools(exchange.prefix)]
+    """A hash of each rendered definition, in their order."""
+    return [s.digest for s in _tools(exchange.prefix)]
 
 
 def tool_names(exchange: Exchange) -> list[str]:
@@ -154,7 +154,7 @@ def find_key_order(case: Case) -> Place | None:
     """The first place whose two sides are equal once the keys are sorted."""
     for change in case.changes:
         one, two = change.before, change.after
-        if one is None or two is None or one.data == two.data:
+        if one is None or two is None or one.digest == two.digest:
             continue
         if canonical.encode_sorted(one.value) == canonical.encode_sorted(two.value):
             return change.place
@@ -221,8 +221,8 @@ def image_difference(case: Case) -> Moved | None:
         segment = change.after or change.before
         if segment is None or change.place.section is not Section.MESSAGES:
             continue
-        one = b'"type":"image"' in change.before.data if change.before else False
-        two = b'"type":"image"' in change.after.data if change.after else False
+        one = change.before is not None and change.before.pictured
+        two = change.after is not None and change.after.pictured
         if segment.kind == "setting":
             what = "The first image came" if change.before is None else "The last image went"
             return Moved(change.place.pointer, what)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -55,13 +56,20 @@ def message_count(exchange: Exchange) -> int:
     return len(body.messages) if body else 0
 
 
-def _messages(prefix: Prefix) -> list[bytes]:
-    """Each message as its role and blocks."""
-    found: dict[int, bytes] = {}
+def _messages(prefix: Prefix) -> list[_Message]:
+    found: dict[int, _Message] = {}
     for segment in _history(prefix):
-        start = found.get(segment.rank[1], segment.role.encode())
-        found[segment.rank[1]] = start + b"\0" + segment.data
+        known = found.get(segment.rank[1], _Message(segment.role.encode(), 0))
+        found[segment.rank[1]] = _Message(known.key + segment.digest, known.size + segment.size)
     return list(found.values())
+
+
+class _Message(NamedTuple):
+    """A message by a key of its role and blocks."""
+
+    key: bytes
+    size: int
+    """Bytes."""
 
 
 def asks_anew(case: Case, change: Change | None = None) -> bool:
@@ -94,7 +102,7 @@ def dropped_messages(case: Case) -> int:
     start = change.before.rank[1]
     for count in range(1, len(before) - start):
         kept = before[start + count :]
-        if after[start : start + len(kept)] == kept and (len(kept) > 1 or len(kept[0]) > SHORT):
+        if after[start : start + len(kept)] == kept and (len(kept) > 1 or kept[0].size > SHORT):
             return count
     return 0
 
@@ -111,10 +119,16 @@ def replaced_by_few(case: Case) -> bool:
         return False
     if looks_like_summary(case):
         return len(new) < len(gone) or len(after) < len(before) + 2
-    return len(new) < len(gone) and 2 * sum(map(len, new)) <= sum(map(len, gone))
+    return len(new) < len(gone) and 2 * _size(new) <= _size(gone)
 
 
-def _until_kept(before: list[bytes], after: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+def _size(messages: list[_Message]) -> int:
+    return sum(message.size for message in messages)
+
+
+def _until_kept(
+    before: list[_Message], after: list[_Message]
+) -> tuple[list[_Message], list[_Message]]:
     """The messages on both sides ahead of the first that both have."""
     places = {message: index for index, message in reversed(list(enumerate(after)))}
     for index, message in enumerate(before):
@@ -141,9 +155,9 @@ def injected_difference(case: Case) -> Moved | None:
     role = (before or after)[0].role if before or after else ""
     if role != "user":
         return None
-    one, two = [s.data for s in before], [s.data for s in after]
-    lost = [s for s in before if s.data not in two]
-    gained = [s for s in after if s.data not in one]
+    one, two = [s.digest for s in before], [s.digest for s in after]
+    lost = [s for s in before if s.digest not in two]
+    gained = [s for s in after if s.digest not in one]
     if bool(lost) != bool(gained) and (before and after):
         segment = (lost or gained)[0]
         if segment.kind == "text" and set(one) & set(two):
@@ -161,7 +175,7 @@ def text_of(segment: Segment) -> str:
 
 
 def _whereabouts(case: Case, segment: Segment) -> str:
-    if any(s.data == segment.data for s in _history(case.after.prefix)):
+    if any(s.digest == segment.digest for s in _history(case.after.prefix)):
         return "stands in another message now"
     return "is missing now" if segment in _history(case.before.prefix) else "was put in afterwards"
 
@@ -200,7 +214,7 @@ def ids_regenerated(case: Case) -> bool:
     names: dict[str, str] = {}
     before, after = _history(case.before.prefix), _history(case.after.prefix)
     for one, two in zip(before, after, strict=False):
-        if one.data == two.data:
+        if one.digest == two.digest:
             continue
         id_one, rest_one = _without_ids(one.value)
         id_two, rest_two = _without_ids(two.value)
@@ -228,12 +242,12 @@ def thinking_dropped(case: Case) -> str | None:
     thought = [s for s in before if s.kind in RULES.unmarkable]
     if not thought:
         return None
-    kept = {s.data for s in after}
+    kept = {s.digest for s in after}
     if len(thought) <= sum(s.kind in RULES.unmarkable for s in after):
         return None
-    rest_one = [s.data for s in before if s not in thought]
-    rest_two = [s.data for s in after if s.kind not in RULES.unmarkable]
-    if rest_one != rest_two or all(s.data in kept for s in thought):
+    rest_one = [s.digest for s in before if s not in thought]
+    rest_two = [s.digest for s in after if s.kind not in RULES.unmarkable]
+    if rest_one != rest_two or all(s.digest in kept for s in thought):
         return None
-    stripped = {s.data for s in case.after.prefix.unrendered}
-    return "server" if any(s.data in stripped for s in thought) else "client"
+    stripped = {s.digest for s in case.after.prefix.unrendered}
+    return "server" if any(s.digest in stripped for s in thought) else "client"

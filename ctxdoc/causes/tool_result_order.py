@@ -21,8 +21,8 @@ def _match(case: Case) -> Match | None:
     if change is None:
         return None
     before, after = message_blocks(case.before, change), message_blocks(case.after, change)
-    one = [s.data for s in before if s.kind in ("tool_result", "tool_use")]
-    two = [s.data for s in after if s.kind in ("tool_result", "tool_use")]
+    one = [s.digest for s in before if s.kind in ("tool_result", "tool_use")]
+    two = [s.digest for s in after if s.kind in ("tool_result", "tool_use")]
     if one == two or sorted(one) != sorted(two):
         return None
     return Match(
