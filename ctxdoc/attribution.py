@@ -18,7 +18,7 @@ from ctxdoc.model import Origin, Request, Section, Skipped
 from ctxdoc.render import Prefix, Renderer, Segment
 
 NO_PARTS: dict[Part, int] = dict.fromkeys(Part, 0)
-RECENT = 256
+RECENT = 64
 """Rendered requests that are held; an older one is rendered again when it is compared."""
 SHORT_TEXT = 16
 LONG_TEXT = 64

@@ -42,14 +42,20 @@ def tariff_of(request: Request) -> Tariff:
     speed = response.speed if response else ""
     body = request.body
     asked_fast = body is not None and bytes(body.speed) == b'"fast"'
-    return Tariff(
-        model=(response.model if response else "") or request.model,
-        day=(request.at or datetime.now(UTC)).astimezone(UTC).date(),
-        fast=speed == "fast" if speed else asked_fast,
-        batch=bool(response and response.batch),
-        us_only=bool(response and response.us_only),
-        million="context-1m" in request.headers.get("anthropic-beta", ""),
+    return _tariff(
+        (response.model if response else "") or request.model,
+        (request.at or datetime.now(UTC)).astimezone(UTC).date(),
+        speed == "fast" if speed else asked_fast,
+        bool(response and response.batch),
+        bool(response and response.us_only),
+        "context-1m" in request.headers.get("anthropic-beta", ""),
     )
+
+
+@lru_cache(maxsize=1024)
+def _tariff(model: str, day: date, fast: bool, batch: bool, us_only: bool, million: bool) -> Tariff:
+    """One value for all requests that are billed alike."""
+    return Tariff(model=model, day=day, fast=fast, batch=batch, us_only=us_only, million=million)
 
 
 def price(usage: Usage, tariff: Tariff, size: int | None = None) -> Decimal | None:

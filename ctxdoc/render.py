@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from hashlib import blake2b
+from sys import intern
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -435,15 +437,14 @@ class _Parts:
             deferred = tool.get("defer_loading") is True
             place = index if feature or deferred else ordinary
             ordinary += not (feature or deferred)
-            segment = _segment(
-                tool,
+            spot = _Spot(
                 section=Section.TOOLS,
                 level=Section.SYSTEM if feature else Section.TOOLS,
                 kind="tool",
                 pointer=f"$.tools[{index}]",
                 rank=(_AT["features" if feature else "tools"], place, 0),
-                mark_fault="a deferred tool" if deferred else "",
             )
+            segment = _segment(tool, spot, mark_fault="a deferred tool" if deferred else "")
             yield replace(segment, rendered=False) if deferred else segment
 
     def system(self) -> Iterator[Segment]:
@@ -511,7 +512,7 @@ def _read_message(raw: bytes, index: int, lean: bool) -> _Message:
             section=Section.MESSAGES,
             pointer=pointer if lifted else f"{pointer}[{place}]",
             rank=(_AT["messages"], index, place),
-            role=role if isinstance(role, str) else "",
+            role=intern(role) if isinstance(role, str) else "",
             lifted=lifted,
             origin=(raw, place) if lean else None,
         )
@@ -591,6 +592,16 @@ def _setting(
     )
 
 
+class _Spot(NamedTuple):
+    """Where a block stands, and what it is."""
+
+    section: Section
+    level: Section
+    kind: str
+    pointer: str
+    rank: tuple[int, int, int]
+
+
 def _block(
     block: Json,
     *,
@@ -603,34 +614,20 @@ def _block(
 ) -> Segment:
     value: dict[str, Json]
     value = block if isinstance(block, dict) else {"type": "text", "text": block}
-    kind = str(value.get("type", ""))
+    kind = intern(str(value.get("type", "")))
     fault = ""
     if kind in RULES.unmarkable:
         fault = f"a {kind} block"
     elif kind == "text" and value.get("text") == "":
         fault = "an empty text block"
-    return _segment(
-        value,
-        section=section,
-        level=section,
-        kind=kind,
-        pointer=pointer,
-        rank=rank,
-        mark_fault=fault,
-        role=role,
-        lifted=lifted,
-        origin=origin,
-    )
+    spot = _Spot(section, section, kind, pointer, rank)
+    return _segment(value, spot, mark_fault=fault, role=role, lifted=lifted, origin=origin)
 
 
 def _segment(
     value: dict[str, Json],
+    spot: _Spot,
     *,
-    section: Section,
-    level: Section,
-    kind: str,
-    pointer: str,
-    rank: tuple[int, int, int],
     mark_fault: str = "",
     role: str = "",
     lifted: bool = False,
@@ -638,18 +635,19 @@ def _segment(
 ) -> Segment:
     form = canonical.canonical(value)
     data = canonical.encode(form)
-    wide, narrow = 0, len(data)
+    size = narrow = len(data)
+    wide = 0
     if not data.isascii():
         narrow = len(data.translate(None, WIDE_BYTES))
         wide = len(data.decode()) - narrow
     return Segment(
-        section=section,
-        level=level,
-        kind=kind,
-        pointer=pointer,
-        rank=rank,
-        digest=_digest(rank, data),
-        size=len(data),
+        section=spot.section,
+        level=spot.level,
+        kind=spot.kind,
+        pointer=spot.pointer,
+        rank=spot.rank,
+        digest=_digest(spot.rank, data),
+        size=size,
         wide=wide,
         narrow=narrow,
         pictured=b'"type":"image"' in data,

@@ -151,10 +151,13 @@ def test_totals_that_nobody_reported_are_null(tmp_path: Path) -> None:
     body = {"model": "claude-sonnet-4-5", "messages": [{"role": "user", "content": "hi"}]}
     totals = replayed(tmp_path, {"request": body})["totals"]
     assert totals.pop("unpriced_requests") == totals.pop("requests_with_counters") == 0
+    simulated = totals.pop("simulated")
     assert set(totals.values()) == {None}
+    assert simulated["requests_without_counters"] == 1
+    assert simulated["cache_read"] == 0
     shown = run("replay", str(tmp_path)).stdout.decode()
     assert "1 request in 1 session" in shown
-    assert "no request of the log has counters" in shown
+    assert "simulated; sizes estimated" in shown
 
 
 def test_totals_hold_the_compaction_passes(tmp_path: Path) -> None:

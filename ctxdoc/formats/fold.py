@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterable
+from sys import intern
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
@@ -94,12 +95,7 @@ class Folder:
             tools = tuple(map(self._part, body.tools))
         system = self._part(body.system if folded.system is None else folded.system)
         self._learn(line, messages, tools, system)
-        return replace(
-            request,
-            body=_small(body, messages, tools, system),
-            raw=None,
-            exact=request.raw is not None,
-        )
+        return _with_body(request, _small(body, messages, tools, system))
 
     def condensed(self, request: Request) -> Request:
         """A request of which every part is held once, and no longer the line that it came from."""
@@ -108,8 +104,7 @@ class Folder:
             return request
         messages = tuple(map(self._part, body.messages))
         tools = None if body.tools is None else tuple(map(self._part, body.tools))
-        small = _small(body, messages, tools, self._part(body.system))
-        return replace(request, body=small, raw=None, exact=request.raw is not None)
+        return _with_body(request, _small(body, messages, tools, self._part(body.system)))
 
     def _part(self, part: Raw | bytes) -> bytes:
         data = bytes(part)
@@ -203,7 +198,7 @@ def _small(
     }
     return Body(
         messages=messages,  # type: ignore[arg-type]
-        model=body.model,
+        model=intern(body.model) if body.model else body.model,
         tools=tools,  # type: ignore[arg-type]
         system=system,  # type: ignore[arg-type]
         max_tokens=body.max_tokens,
@@ -211,6 +206,19 @@ def _small(
     )
 
 
+def _with_body(request: Request, body: Body) -> Request:
+    return replace(
+        request,
+        model=intern(request.model),
+        session=intern(request.session),
+        headers=request.headers or NO_HEADERS,
+        body=body,
+        raw=None,
+        exact=request.raw is not None,
+    )
+
+
+NO_HEADERS: dict[str, str] = {}
 SETTINGS = (
     "cache_control",
     "tool_choice",
