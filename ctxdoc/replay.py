@@ -24,6 +24,7 @@ from ctxdoc.model import Log, Origin, Request, Usage
 from ctxdoc.pricing import Tariff, find_rates, price, tariff_of
 from ctxdoc.render import RULES, Renderer
 from ctxdoc.sessions import Session, part
+from ctxdoc.tokens import is_opaque
 
 BY_COUNTERS_OF_ONE_PASS = ("provider_side_miss", "unexplained")
 """Causes that rest on counters of a single pass over the prompt."""
@@ -87,6 +88,8 @@ class Row(Struct, kw_only=True):
     reason: str | None = None
     """Why nothing is simulated."""
     fidelity: Fidelity | None = None
+    opaque: bool = False
+    """Whether sizes are estimated although parts of the prompt do not show theirs."""
     judged: bool = False
     """Whether the log tells enough to say that nothing was missed."""
     miss: Miss | None = None
@@ -232,6 +235,8 @@ class _Run:
         request, usage = case.after.request, case.after.usage
         row.reported = usage if request.usage is not None else None
         row.origin = case.after.sizes.origin
+        if row.origin is Origin.ESTIMATED:
+            row.opaque = any(map(is_opaque, case.after.prefix.segments))
         row.compared = before + 1 if before is not None else None
         if case.part not in (Part.REFUSAL, Part.RECORD):
             row.simulated = case.outcome.usage

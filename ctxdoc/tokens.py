@@ -27,7 +27,8 @@ TOKENS_PER_WIDE_CHARACTER = 0.9
 BLOCK_TOKENS = 3.0
 """Fixed cost of one block."""
 ERROR_SHARE = 0.25
-"""Half-width of the band around an estimate without counters: the spread of the ratios above."""
+"""Half-width of the band around an estimate without counters. Of 460 recorded prompts of 500 tokens
+and more, with text and tools, 93 % lie in it; parts that `is_opaque` names are outside of any band."""
 
 
 class Sizes(Struct, frozen=True):
@@ -203,6 +204,21 @@ def weight_of(segment: Segment, prefix: Prefix) -> float:
     tokens = sum(_picture_tokens(data, prefix.rule.image_tier) for data in pictures)
     text = max(0, segment.narrow - hidden) / ratio + segment.wide * TOKENS_PER_WIDE_CHARACTER
     return BLOCK_TOKENS + tokens + text
+
+
+def is_opaque(segment: Segment) -> bool:
+    """Whether a block brings tokens that its text does not show: a document, something that is only
+    referred to, a tool of the provider's, the tools of a server."""
+    if segment.kind == "tool":
+        return b'"input_schema"' not in segment.data
+    if segment.kind == "setting":
+        return segment.pointer.startswith("$.mcp_servers")
+    return segment.kind in OPAQUE_KINDS or (
+        segment.pictured and b'"type":"base64"' not in segment.data
+    )
+
+
+OPAQUE_KINDS = frozenset({"document", "container_upload", "search_result", "server_tool_use"})
 
 
 def _iter_images(value: Json) -> Iterable[str]:

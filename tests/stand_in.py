@@ -46,6 +46,11 @@ def blocks_of(body: Body) -> Iterator[tuple[str, str, dict[str, Any] | None]]:
             yield kind, message["role"] + text_of(block), block.get("cache_control")
 
 
+def sizes_of(body: Body) -> list[tuple[str, int]]:
+    """Text and tokens of every block in render order."""
+    return [(text, math.ceil(len(text) / 4)) for _, text, _ in blocks_of(body)]
+
+
 class StandIn:
     """The cache of one account; `answer` bills one request."""
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import zlib
 from collections import Counter
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,11 @@ from ctxdoc.diagnose import diagnose_pair, iter_cases, iter_misses
 from ctxdoc.load import read_log, read_request
 from ctxdoc.model import Request
 from ctxdoc.pricing import price, tariff_of
+from ctxdoc.render import RULES, render
+from ctxdoc.replay import Fidelity, Replay, replay
+from ctxdoc.reports.replay_json import COMPARED
 from ctxdoc.sessions import part
+from ctxdoc.tokens import ERROR_SHARE, Ledger, is_opaque
 
 SHARED = Path(__file__).parent.parent.parent / "shared"
 CLIENTS = SHARED / "clients"
@@ -147,3 +153,154 @@ def test_every_request_of_a_client_log_is_reproduced(path: Path) -> None:
         for name in ("cache_read", "cache_write", "uncached"):
             number = getattr(right, name)
             assert abs(getattr(case.outcome.usage, name) - number) <= max(20, 0.03 * number)
+
+
+def replayed(path: Path) -> Replay:
+    return replay(read_log([str(path)], condense=True))
+
+
+@pytest.mark.parametrize(
+    ("client", "cause", "first"),
+    [
+        ("langchain_plain", None, None),
+        ("deepagents_plain", None, None),
+        ("pydantic_ai_static", None, None),
+        ("pydantic_ai_clock", "timestamp_in_prefix", 2),
+        ("litellm_shuffle", "tool_order", 2),
+        ("langchain_clear", "history_rewritten", 8),
+    ],
+)
+def test_a_replayed_client_log_has_its_cause_and_no_other(
+    client: str, cause: str | None, first: int | None
+) -> None:
+    """The clock misses on every request after the first; each request is reproduced."""
+    found = replayed(CLIENTS / f"{client}.jsonl.gz")
+    missed = {row.number: row.miss.cause for row in found.rows if row.miss}
+    assert set(missed.values()) == ({cause} if cause else set())
+    assert min(missed, default=None) == first
+    if client == "pydantic_ai_clock":
+        assert list(missed) == list(range(2, len(found.rows) + 1))
+    assert {row.fidelity for row in found.rows} == {Fidelity.WITHIN}
+
+
+def test_the_thirty_turns_are_replayed_with_their_events_and_their_price(samples: Path) -> None:
+    found = replayed(samples / "conv30_log.jsonl")
+    truth = json.loads((samples / "truth.json").read_text())["conv30"]
+    names = {
+        "system_timestamp": "timestamp_in_prefix",
+        "ttl_gap": "ttl_expired",
+        "tool_order": "tool_order",
+        "schema_key_order": "json_key_order",
+        "message_edited": "history_rewritten",
+        "model_switch": "model_changed",
+    }
+    events = {int(number): names[event] for number, event in truth["events"].items()}
+    assert {row.number: row.miss.cause for row in found.rows if row.miss} == events
+    assert sum(row.cost or 0 for row in found.rows) == pytest.approx(
+        Decimal(str(truth["total_cost"])), abs=Decimal("0.0000005")
+    )
+
+
+def test_the_rewrites_of_the_transcript_are_those_of_the_samples(samples: Path) -> None:
+    found = replayed(samples / "cc")
+    truth = json.loads((samples / "truth.json").read_text())["claude_code"]
+    main = [row for row in found.rows if "/" not in row.session]
+    missed = {str(place): row.miss for place, row in enumerate(main, start=1) if row.miss}
+    avoidable = {place: miss for place, miss in missed.items() if miss.avoidable}
+    assert {p: miss.tokens for p, miss in avoidable.items()} == {
+        p: row["rewritten"] for p, row in truth["avoidable_rebuilds"].items()
+    }
+    assert {p: round(float(miss.cost or 0), 6) for p, miss in avoidable.items()} == {
+        p: row["premium"] for p, row in truth["avoidable_rebuilds"].items()
+    }
+    assert [miss.cause for miss in avoidable.values()] == [
+        "ttl_expired", "prefix_changed", "model_changed",
+    ]  # fmt: skip
+    (compaction,) = (miss for miss in missed.values() if not miss.avoidable)
+    assert compaction.cause == "history_compacted"
+
+
+def test_the_clean_transcript_missed_nothing(samples: Path) -> None:
+    found = replayed(samples / "cc_clean")
+    assert not any(row.miss for row in found.rows)
+    assert round(float(sum(row.cost or 0 for row in found.rows)), 6) == 6.022247
+
+
+WIRE = ("rig", "claude-trace", "pydantic-ai", "req_llm", "ruby_llm")
+REAL = SHARED / "corpus" / "real"
+
+
+@pytest.mark.parametrize("source", WIRE)
+def test_recorded_counters_are_reproduced(source: str) -> None:
+    """At least 95 % of the requests whose history is in the log; those that calls outside of it
+    warmed, and those of several passes, are told apart."""
+    counts = Counter(row.fidelity for row in replayed(REAL / source).rows if row.fidelity)
+    compared = sum(counts[kind] for kind in COMPARED)
+    assert counts[Fidelity.WITHIN] >= 0.95 * compared
+
+
+def test_recorded_cache_counters_are_reproduced() -> None:
+    """The same of all five together, of those requests alone that read or wrote something."""
+    counts: Counter[Fidelity] = Counter()
+    for source in WIRE:
+        for row in replayed(REAL / source).rows:
+            if row.fidelity and row.reported and row.reported.cache_read + row.reported.cache_write:
+                counts[row.fidelity] += 1
+    compared = sum(counts[kind] for kind in COMPARED)
+    assert compared > 100
+    assert counts[Fidelity.WITHIN] >= 0.95 * compared
+
+
+def test_the_compaction_of_the_wire_log_and_the_session_after_it_are_explained() -> None:
+    """formats.md: the call with one tool misses everything (12,072 written); the next session reads
+    13,515 of 21,799, which it shares with the calls before the compaction and not with it."""
+    found = replayed(REAL / "claude-trace")
+    missed = {row.number: row for row in found.rows if row.miss}
+    call, after = missed.values()
+    assert call.miss is not None
+    assert after.miss is not None
+    assert (call.miss.cause, call.reported.cache_write if call.reported else 0) == (
+        "fork_prefix_mismatch", 12_072,
+    )  # fmt: skip
+    assert (after.miss.cause, after.miss.avoidable) == ("history_compacted", False)
+    assert after.reported is not None
+    assert (after.reported.cache_read, after.reported.input) == (13_515, 21_803)
+    assert after.compared is not None
+    assert after.compared < call.number
+
+
+def test_the_full_misses_of_the_long_sessions_are_those_that_were_counted() -> None:
+    """formats.md: of 49 full misses 5 follow a gap, 7 a thinking-level change, 2 a compaction, and 35
+    have nothing that explains them. One level change follows a gap as well."""
+    counts = Counter(row.miss.cause for row in replayed(REAL / "pi-mono").rows if row.miss)
+    assert sum(counts.values()) == 49
+    assert counts["ttl_expired"] == 5
+    assert counts["thinking_settings_changed"] in (6, 7)
+    assert counts["history_compacted"] == 2
+    assert counts["prefix_changed"] in (35, 36)
+
+
+def test_estimates_without_counters_are_as_good_as_they_say() -> None:
+    """The band that reports state holds nine of ten recorded prompts of 500 tokens or more with text
+    and tools, when only their text is looked at. Left out is padding, one sentence over and over,
+    which no agent sends (formats.md), and models that had retired before the table of hidden tool
+    prompts."""
+    off = []
+    for source in sorted(path for path in REAL.iterdir() if path.is_dir()):
+        for request in read_log([str(source)]).requests:
+            usage, rule = request.usage, RULES.find_model(request.model)
+            if not (usage and request.body and rule.known and rule.tool_prompt):
+                continue
+            prefix = render(request)
+            padded = len(prefix.data) > 8 * len(zlib.compress(prefix.data))
+            if usage.input < 500 or padded or any(map(is_opaque, prefix.segments)):
+                continue
+            off.append(abs(Ledger().measure(prefix, None).total - usage.input) / usage.input)
+    assert len(off) > 400
+    assert sum(error <= ERROR_SHARE for error in off) >= 0.9 * len(off)
+
+
+def test_the_cached_prompts_of_the_corpus_are_not_estimated_at_all() -> None:
+    """Where there are counters the sizes rest on them."""
+    rows = replayed(REAL / "claude-trace").rows
+    assert {str(row.origin) for row in rows if row.simulated} == {"calibrated"}

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from ctxdoc.formats import converse
 from ctxdoc.formats.answer import read_answer, unpacked
 from ctxdoc.formats.base import Item, read_body, text_of
 from ctxdoc.formats.source import reason_of
@@ -24,6 +25,7 @@ CALLS = re.compile(
     re.IGNORECASE,
 )
 """Paths that call a model."""
+CONVERSE = re.compile(r"/converse(?:-stream)?$")
 OTHER = re.compile(
     r"count[_-]tokens|/batches|/files|/models/?$|/embeddings|/event_logging", re.IGNORECASE
 )
@@ -77,7 +79,7 @@ def request_of(exchange: Exchange) -> Item:
         source=exchange.source,
         line=exchange.line,
         model=model,
-        body=_messages_body(raw, values, model, notes),
+        body=_body(raw, values, model, path, notes),
         raw=raw,
         at=exchange.at,
         duration=exchange.duration,
@@ -187,6 +189,20 @@ def _model(values: Any, path: str) -> str:
         return named
     found = MODEL_IN_PATH.search(path)
     return unquote(found[1]) if found else ""
+
+
+def _body(raw: Raw | None, values: Any, model: str, path: str, notes: list[str]) -> Body | None:
+    """The body, as one of the Messages API; Bedrock's Converse has one of its own."""
+    if not CONVERSE.search(path) or not isinstance(values, Mapping):
+        return _messages_body(raw, values, model, notes)
+    try:
+        body = converse.read_body(
+            raw if raw is not None else Raw(msgspec.json.encode(values)), model
+        )
+    except (msgspec.MsgspecError, RecursionError, TypeError, ValueError) as error:
+        notes.append(f"body not used: {error}")
+        return None
+    return replace(body, model=model)
 
 
 def _messages_body(raw: Raw | None, values: Any, model: str, notes: list[str]) -> Body | None:

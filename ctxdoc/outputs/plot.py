@@ -48,8 +48,8 @@ def write_picture(chart: Chart, kind: str) -> bytes:
     stream = io.BytesIO()
     with matplotlib.rc_context(settings):
         figure = _figure(chart)
-        metadata = {"Date": None} if kind == "svg" else {"Software": None}
-        figure.savefig(stream, format=kind, dpi=DPI, facecolor=PAPER, metadata=metadata)
+        names = ("Date", "Creator", "Format", "Type") if kind == "svg" else ("Software",)
+        figure.savefig(stream, format=kind, dpi=DPI, facecolor=PAPER, metadata=dict.fromkeys(names))
     return stream.getvalue()
 
 

@@ -369,6 +369,9 @@ def _not_judged(rows: Sequence[Row]) -> Iterator[str]:
     ranked = sorted(reasons, key=lambda reason: (-reasons[reason], reason))
     for reason in ranked[:SHOWN_SKIPPED]:
         yield f"{counted(reasons[reason], 'request')}: misses, because {reason}"
+    opaque = sum(row.opaque for row in rows)
+    if opaque:
+        yield f"{counted(opaque, 'request')}: sizes of documents, files, servers or provider tools"
 
 
 def _reasons(skipped: Iterable[Skipped]) -> Iterator[str]:

@@ -283,6 +283,7 @@ def _request_json(row: Row, excerpts: bool) -> dict[str, Json]:
         "reported": _usage_json(usage) if usage else None,
         "simulated": _usage_json(row.simulated, PARTS[:4]) if row.simulated else None,
         "simulated_origin": str(row.origin) if row.simulated else None,
+        "opaque": row.opaque,
         "fidelity": str(row.fidelity) if row.fidelity else None,
         "reason": row.reason,
         "compared_with": row.compared,

@@ -1,0 +1,117 @@
+"""What counters, times and models alone prove: transcripts, which have no bodies."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from ctxdoc.causes import CAUSES, Confidence
+from ctxdoc.counted import Counted, Rewrite
+from ctxdoc.model import Event, Request, Response, Usage
+
+START = datetime(2026, 11, 20, 9, tzinfo=UTC)
+SONNET, HAIKU = "claude-sonnet-4-5-20250929", "claude-haiku-4-5-20251001"
+
+
+def call(
+    seconds: int,
+    read: int,
+    written: int,
+    *,
+    model: str = SONNET,
+    hour: bool = False,
+    event: Event | None = None,
+    said: str = "",
+    error: str = "",
+) -> Request:
+    usage = Usage(
+        uncached=4,
+        cache_read=read,
+        cache_write_5m=0 if hour else written,
+        cache_write_1h=written if hour else 0,
+    )
+    return Request(
+        source="-",
+        line=1,
+        model=model,
+        body=None,
+        at=START + timedelta(seconds=seconds),
+        event=event,
+        response=Response(usage=usage, miss_reason=said, error=error),
+    )
+
+
+def last_of(*calls: Request) -> Rewrite | None:
+    session = Counted()
+    return [session.next(each) for each in calls][-1]
+
+
+FIRST = call(0, 0, 20_000)
+
+
+@pytest.mark.parametrize(
+    ("calls", "cause", "tokens"),
+    [
+        # read what was read and written before: nothing again
+        ((FIRST, call(20, 20_000, 800)), None, 0),
+        # 4 tokens behind the breakpoint become a part of the prefix: within the tolerance
+        ((FIRST, call(20, 20_000, 804)), None, 0),
+        # seven minutes; the earlier prompt of 20,004 is written again
+        ((FIRST, call(420, 0, 20_800)), "ttl_expired", 20_004),
+        # the same pause with entries of an hour: the lifetime does not explain it
+        (
+            (call(0, 0, 20_000, hour=True), call(420, 0, 20_800, hour=True)),
+            "prefix_changed",
+            20_004,
+        ),
+        # over an hour
+        ((call(0, 0, 20_000, hour=True), call(3700, 0, 20_800, hour=True)), "ttl_expired", 20_004),
+        # one second less than five minutes
+        ((FIRST, call(299, 0, 20_800)), "prefix_changed", 20_004),
+        # a part is read: something behind it changed
+        ((FIRST, call(20, 18_000, 2_800)), "prefix_changed", 2_004),
+        # another model cannot read
+        ((FIRST, call(20, 0, 20_800, model=HAIKU)), "model_changed", 20_004),
+        # back on the first one, which reads its own entries
+        ((FIRST, call(20, 0, 20_800, model=HAIKU), call(40, 20_000, 1_600)), None, 0),
+        # the same model in another spelling
+        ((FIRST, call(20, 20_000, 800, model="claude-sonnet-4-5")), None, 0),
+        # the log notes a compaction; min(20,004 − 18,000, 1,500) was written again
+        ((FIRST, call(20, 18_000, 1_500, event=Event.COMPACTION)), "history_compacted", 1_500),
+        # the prompt falls under 70 %
+        ((FIRST, call(20, 0, 9_000)), "history_compacted", 9_000),
+        # and after a pause too: it would have been written anyway
+        ((FIRST, call(420, 0, 9_000)), "history_compacted", 9_000),
+        # it falls a little: a part was taken out
+        ((FIRST, call(20, 10_000, 8_000)), "history_rewritten", 8_000),
+        ((FIRST, call(20, 0, 20_800, event=Event.THINKING)), "thinking_settings_changed", 20_004),
+        # nothing is cached before: nothing can be lost
+        ((call(0, 0, 0), call(20, 0, 20_000)), None, 0),
+        # a call that failed leaves the one before it to compare with
+        ((FIRST, call(10, 0, 0, error="overloaded"), call(20, 20_000, 800)), None, 0),
+    ],
+)
+def test_a_rewrite_has_the_cause_that_the_log_proves(
+    calls: tuple[Request, ...], cause: str | None, tokens: int
+) -> None:
+    found = last_of(*calls)
+    assert (found.cause, found.tokens) == (cause, tokens) if found else cause is None
+
+
+def test_the_word_of_the_api_makes_a_change_likely() -> None:
+    plain = last_of(FIRST, call(20, 0, 20_800))
+    told = last_of(FIRST, call(20, 0, 20_800, said="tools_changed"))
+    assert plain is not None
+    assert told is not None
+    assert (plain.confidence, told.confidence) == (Confidence.POSSIBLE, Confidence.LIKELY)
+    assert "tools_changed" in told.explanation
+
+
+def test_a_compaction_is_not_avoidable_and_an_expiry_is() -> None:
+    assert not CAUSES["history_compacted"].avoidable
+    assert CAUSES["ttl_expired"].avoidable
+
+
+def test_only_the_counters_cause_is_never_found_by_bodies() -> None:
+    assert [cause.id for cause in CAUSES if cause.by_counters] == ["prefix_changed"]
