@@ -18,11 +18,11 @@ $(DONE): pyproject.toml
 	$(BIN)/python -m compileall -q ctxdoc
 	@touch $(DONE)
 
-demo: $(DONE) ## Set everything up, then diagnose a dead cache and a whole log
+demo: $(DONE) ## Set everything up, then diagnose a dead cache and replay a log
 	@echo '$$ ctxdoc diagnose $(PAIR)/a.json $(PAIR)/b.json'
 	@$(BIN)/ctxdoc diagnose $(PAIR)/a.json $(PAIR)/b.json
-	@echo '$$ ctxdoc diagnose fixtures/logs/session.jsonl'
-	@$(BIN)/ctxdoc diagnose fixtures/logs/session.jsonl
+	@echo '$$ ctxdoc replay fixtures/logs/session.jsonl'
+	@$(BIN)/ctxdoc replay fixtures/logs/session.jsonl
 
 test: $(DONE) ## Run every test
 	@$(BIN)/coverage run -m pytest

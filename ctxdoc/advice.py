@@ -100,7 +100,7 @@ def _unused_tools(replay: Replay) -> Iterator[Advice]:
     yield Advice(
         id="unused_tools",
         what=f"Leave out the tools that were never called, or defer their loading: {named}.",
-        why=f"{len(names)} tool definitions were sent {tokens:,} tokens' worth and never called",
+        why=f"{len(names)} tool definitions, sent to {tokens:,} tokens in all, were never called",
         cost=_cost_of(blocks),
     )
 

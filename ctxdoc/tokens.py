@@ -27,8 +27,8 @@ TOKENS_PER_WIDE_CHARACTER = 0.9
 BLOCK_TOKENS = 3.0
 """Fixed cost of one block."""
 ERROR_SHARE = 0.25
-"""Half-width of the band around an estimate without counters. Of 460 recorded prompts of 500 tokens
-and more, with text and tools, 93 % lie in it; parts that `is_opaque` names are outside of any band."""
+"""Half-width of the band around an estimate without counters. Of 520 recorded prompts of 500 tokens
+and more 95 % lie in it, half of them within 5 %; parts that `is_opaque` names are outside of any band."""
 
 
 class Sizes(Struct, frozen=True):

@@ -127,7 +127,9 @@ def _draw_lines(axes: Axes, chart: Chart) -> None:
     axes.set_ylabel("USD in all")
     axes.set_ylim(bottom=0)
     _dress(axes)
-    axes.yaxis.set_major_formatter(_dollars)
+    top = max((max(line.values, default=0.0) for line in chart.lines), default=0.0)
+    places = 2 if top >= 0.25 else 3 if top >= 0.025 else 4
+    axes.yaxis.set_major_formatter(lambda value, _: f"${value:,.{places}f}")
     axes.legend(loc="upper left", frameon=False, fontsize=8)
 
 
@@ -142,7 +144,3 @@ def _dress(axes: Axes) -> None:
 
 def _thousands(value: float, _: float = 0) -> str:
     return f"{value:,.0f}"
-
-
-def _dollars(value: float, _: float = 0) -> str:
-    return f"${value:,.2f}" if value >= 0.1 or not value else f"${value:,.4f}"

@@ -151,7 +151,7 @@ def share_text(part: int | float | Decimal, whole: int | float | Decimal) -> str
 
 def counted(count: int, what: str) -> str:
     """A number and its noun, in the singular where it is one."""
-    plural = "es" if what.endswith("s") else "s"
+    plural = "es" if what.endswith(("s", "ch")) else "s"
     return f"{count:,} {what}{'' if count == 1 else plural}"
 
 

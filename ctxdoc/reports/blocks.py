@@ -15,7 +15,7 @@ from ctxdoc.lifetime import Block
 from ctxdoc.model import Section
 from ctxdoc.visible import visible
 
-FIRST_LINE = 60
+FIRST_LINE = 36
 """Characters of a block's text that are shown."""
 
 
