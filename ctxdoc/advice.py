@@ -9,7 +9,7 @@ from decimal import Decimal
 from msgspec import Struct
 
 from ctxdoc.causes import CAUSES
-from ctxdoc.lifetime import Block
+from ctxdoc.lifetime import Block, Blocks
 from ctxdoc.model import Section
 from ctxdoc.pricing import MILLION, find_rates
 from ctxdoc.render import RULES
@@ -93,7 +93,7 @@ def _unused_tools(replay: Replay) -> Iterator[Advice]:
     if not blocks:
         return
     tokens = sum(block.lifetime_tokens for block in blocks)
-    names = list(dict.fromkeys(tool_name(block) for block in blocks))
+    names = list(dict.fromkeys(block.sort.name for block in blocks))
     named = ", ".join(names[:NAMES]) + (
         f" and {len(names) - NAMES} more" if len(names) > NAMES else ""
     )
@@ -105,35 +105,19 @@ def _unused_tools(replay: Replay) -> Iterator[Advice]:
     )
 
 
-def unused_tools(blocks: Sequence[Block]) -> list[Block]:
+def unused_tools(blocks: Blocks) -> list[Block]:
     """Tool definitions of which the log holds no call; none where it holds no call at all."""
-    called = {_called(block) for block in blocks if block.segment.kind in CALLS}
+    called = {sort.name for sort in blocks.sorts if sort.kind in CALLS}
     if not called:
         return []
-    return [
-        block
-        for block in blocks
-        if block.segment.section is Section.TOOLS and tool_name(block) not in called
-    ]
-
-
-def _called(block: Block) -> str:
-    value = block.segment.value
-    return str(value.get("name", "")) if isinstance(value, dict) else ""
-
-
-def tool_name(block: Block) -> str:
-    """The name of a tool definition; a server's toolset has its type for a name."""
-    value = block.segment.value
-    tool = value if isinstance(value, dict) else {}
-    return str(tool.get("name") or tool.get("mcp_server_name") or tool.get("type") or "")
+    return blocks.where(lambda s: s.section is Section.TOOLS and s.name not in called)
 
 
 def _results(replay: Replay) -> Iterator[Advice]:
     blocks = [
         block
-        for block in replay.blocks
-        if block.segment.kind.endswith("tool_result") and block.tokens >= LARGE_RESULT
+        for block in replay.blocks.where(lambda sort: sort.kind.endswith("tool_result"))
+        if block.tokens >= LARGE_RESULT
     ]
     if not blocks:
         return
@@ -150,7 +134,7 @@ def _results(replay: Replay) -> Iterator[Advice]:
 
 
 def _images(replay: Replay) -> Iterator[Advice]:
-    blocks = [block for block in replay.blocks if holds_image(block)]
+    blocks = replay.blocks.where(lambda sort: sort.pictured)
     if not blocks:
         return
     tokens = sum(block.lifetime_tokens for block in blocks)
@@ -161,11 +145,6 @@ def _images(replay: Replay) -> Iterator[Advice]:
         why=f"{len(blocks):,} blocks with images were sent to {tokens:,} tokens in all",
         cost=_cost_of(blocks),
     )
-
-
-def holds_image(block: Block) -> bool:
-    """Whether a block is an image or a tool result with one."""
-    return block.segment.pictured
 
 
 def _hours(replay: Replay) -> Iterator[Advice]:

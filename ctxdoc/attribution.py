@@ -60,8 +60,17 @@ def iter_cases(
 class Cases:
     """Compares the requests of a log, one after the other, with the right earlier one."""
 
-    def __init__(self, requests: Sequence[Request], renderer: Renderer | None = None) -> None:
+    def __init__(
+        self,
+        requests: Sequence[Request],
+        renderer: Renderer | None = None,
+        *,
+        consume: bool = False,
+    ) -> None:
+        """With `consume` a body is taken out of `requests`, a list, once a later request holds all
+        of it."""
         self.requests = requests
+        self.consume = consume
         self._replayer = Replayer(renderer)
         self._index = Earlier()
         self._recent: dict[int, Exchange] = {}
@@ -83,8 +92,10 @@ class Cases:
         self._keep(number, exchange)
         if not request.refused:
             self._index.add(prefix, number)
-        if before is None:
+        if before is None or earlier is None:
             return _case(replace(exchange, usage=None), exchange, outcome, first=True), None
+        if self.consume and not request.refused:
+            self._let_go(earlier, before.prefix, prefix)
         return _case(before, exchange, outcome, whole_log=True), earlier
 
     def _find(self, request: Request, prefix: Prefix) -> int | None:
@@ -107,6 +118,13 @@ class Cases:
             found = self._replayer.measure(request, self._replayer.render(request))
         self._keep(number, found)
         return found
+
+    def _let_go(self, number: int, before: Prefix, after: Prefix) -> None:
+        """Forgets a prompt that a later one goes on from: no request will be compared with it."""
+        end = len(before.keys)
+        if isinstance(self.requests, list) and before.keys == after.keys[:end]:
+            self._recent.pop(number, None)
+            self.requests[number] = replace(self.requests[number], body=None, raw=None)
 
     def _keep(self, number: int, exchange: Exchange) -> None:
         self._recent[number] = exchange

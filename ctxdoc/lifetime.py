@@ -3,49 +3,53 @@
 All prompts of a log are one tree whose nodes are blocks. A request adds what a token costs at three
 places only, the ends of what was read, of what was written and of the prompt; summing from the leaves
 to the root gives each block what all requests paid for it. So the work grows with the blocks that are
-new, and not with the history that is sent again.
+new, and not with the history that is sent again; and the tree is held in flat arrays, since a log of a
+gigabyte has a hundred thousand nodes.
 """
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from ctxdoc.exchange import Exchange
-from ctxdoc.model import Origin, Usage
+from ctxdoc.model import Origin, Section, Usage
 from ctxdoc.price_table import Rates
-from ctxdoc.pricing import MILLION
-from ctxdoc.render import Segment
+from ctxdoc.render import Prefix, Segment, segment_of
 
 ROUNDING = 2
 """Tokens by which sizes inside an interval are off."""
 ZERO = Decimal(0)
+NANO = 10**9
+"""Rates are whole numbers of this part of a dollar per million tokens."""
+DIGEST = 16
+"""Bytes of a block's digest."""
 
 
-class Node:
-    """A block behind a certain prefix."""
+class Sort(NamedTuple):
+    """What kind of block one is."""
 
-    __slots__ = ("count", "origin", "parent", "rate", "segment", "tokens", "unpriced")
-
-    def __init__(self, segment: Segment, parent: int, tokens: int, origin: Origin) -> None:
-        self.segment = segment
-        self.parent = parent
-        self.tokens = tokens
-        self.origin = origin
-        self.count = 0
-        """Requests that end here; after summing, those that hold it."""
-        self.rate = ZERO
-        """USD per million tokens, in the same way."""
-        self.unpriced = 0
+    section: Section
+    kind: str
+    role: str
+    pictured: bool
+    name: str
+    """Of a tool, or of the tool that is called."""
 
 
-class Block(Struct, kw_only=True):
+class Block(Struct, frozen=True, kw_only=True):
     """A block with the same content wherever it was sent."""
 
-    segment: Segment
+    sort: Sort
+    source: Segment | bytes
+    """The block itself, or the message that it is made from again."""
+    place: tuple[int, int]
+    """Index of that message, and place of the block in it."""
     tokens: int
     times: int
     """Requests that sent it."""
@@ -54,8 +58,15 @@ class Block(Struct, kw_only=True):
     """USD; None where a request that sent it is unpriced."""
     origin: Origin
 
+    @property
+    def segment(self) -> Segment:
+        """The block as it was sent first."""
+        if isinstance(self.source, Segment):
+            return self.source
+        return segment_of(self.source, *self.place)
 
-class Sent(Struct, frozen=True):
+
+class Sent(Struct, frozen=True, gc=False):
     """What a request adds to the tree."""
 
     start: int
@@ -69,102 +80,192 @@ class Lifetime:
     """The tree of all blocks of a log."""
 
     def __init__(self) -> None:
-        self._nodes: list[Node] = []
         self._of_key: dict[bytes, int] = {}
+        self._parent = array("l")
+        self._tokens = array("l")
+        self._count = array("l")
+        """Requests that end at a node; after summing, those that hold it."""
+        self._rate = array("q")
+        """Sums of rates, in the same way."""
+        self._unpriced = array("l")
+        self._origin = array("b")
+        self._sort = array("l")
+        self._digests = bytearray()
+        self._sorts: dict[Sort, int] = {}
+        self._sources: list[Segment | bytes] = []
+        """The block itself, or the message that it is made from again."""
+        self._places = array("l")
+        """Index of that message, and place of the block in it."""
 
     def add(self, exchange: Exchange, usage: Usage, rates: Rates | None) -> Sent:
         """Adds a request with what it read, wrote and paid in full."""
-        start, known = len(self._nodes), self._grow(exchange)
-        upto = exchange.sizes.upto
-        keys = exchange.prefix.keys
+        start, known = len(self._parent), self._grow(exchange)
+        upto, keys = exchange.sizes.upto, exchange.prefix.keys
         if not keys:
             return Sent(start, start, 0)
         read = bisect_right(upto, usage.cache_read + ROUNDING) if usage.cache_read else 0
         cached = usage.cache_read + usage.cache_write
         written = bisect_right(upto, cached + ROUNDING) if usage.cache_write else read
-        tip = self._nodes[self._of_key[keys[-1]]]
-        tip.count += 1
+        tip = self._of_key[keys[-1]]
+        self._count[tip] += 1
         if rates is None:
-            tip.unpriced += 1
+            self._unpriced[tip] += 1
         else:
-            write = _write_rate(usage, rates)
-            tip.rate += rates.input
+            full, write = _nano(rates.input), _write_rate(usage, rates)
+            self._rate[tip] += full
             if written:
-                self._nodes[self._of_key[keys[written - 1]]].rate += write - rates.input
+                self._rate[self._of_key[keys[written - 1]]] += write - full
             if read:
-                self._nodes[self._of_key[keys[read - 1]]].rate += (rates.cache_read or ZERO) - write
-        return Sent(start, len(self._nodes), upto[known - 1] if known else 0)
+                self._rate[self._of_key[keys[read - 1]]] += _nano(rates.cache_read) - write
+        return Sent(start, len(self._parent), upto[known - 1] if known else 0)
 
     def _grow(self, exchange: Exchange) -> int:
         """Adds the new nodes; how many segments were there before."""
-        keys, of_key = exchange.prefix.keys, self._of_key
+        keys, of_key, prefix = exchange.prefix.keys, self._of_key, exchange.prefix
         known = len(keys)
         while known and keys[known - 1] not in of_key:
             known -= 1
         parent = of_key[keys[known - 1]] if known else -1
-        upto, segments = exchange.sizes.upto, exchange.prefix.segments
+        if known:
+            # The message that ended the request before was marked then, and is held unmarked now.
+            self._hold(parent, prefix.segments[known - 1])
+        upto = exchange.sizes.upto
         base = upto[known - 1] if known else 0
+        origin = ORIGINS.index(exchange.sizes.origin)
         for index in range(known, len(keys)):
-            of_key[keys[index]] = len(self._nodes)
-            tokens = upto[index] - base
-            base = upto[index]
-            self._nodes.append(Node(segments[index], parent, tokens, exchange.sizes.origin))
-            parent = len(self._nodes) - 1
+            node = of_key[keys[index]] = len(self._parent)
+            self._append(prefix, index, parent, upto[index] - base, origin)
+            base, parent = upto[index], node
         return known
+
+    def _append(self, prefix: Prefix, index: int, parent: int, tokens: int, origin: int) -> None:
+        segment = prefix.segments[index]
+        sort = Sort(segment.section, segment.kind, segment.role, segment.pictured, segment.name)
+        self._parent.append(parent)
+        self._tokens.append(tokens)
+        self._count.append(0)
+        self._rate.append(0)
+        self._unpriced.append(0)
+        self._origin.append(origin)
+        self._sort.append(self._sorts.setdefault(sort, len(self._sorts)))
+        self._digests += segment.digest
+        self._sources.append(b"")
+        self._places.extend((segment.rank[1], segment.origin[1]))
+        self._hold(len(self._parent) - 1, segment)
+
+    def _hold(self, node: int, segment: Segment) -> None:
+        self._sources[node] = segment if segment.held is not None else segment.origin[0]
 
     def finish(self) -> None:
         """Sums from the leaves to the root; nothing can be added after it."""
-        nodes = self._nodes
-        for node in reversed(nodes):
-            if node.parent >= 0:
-                above = nodes[node.parent]
-                above.count += node.count
-                above.rate += node.rate
-                above.unpriced += node.unpriced
+        parents, count, rate, unpriced = self._parent, self._count, self._rate, self._unpriced
+        for node in range(len(parents) - 1, -1, -1):
+            above = parents[node]
+            if above >= 0:
+                count[above] += count[node]
+                rate[above] += rate[node]
+                unpriced[above] += unpriced[node]
+        self._of_key.clear()
 
     def sent_again(self, sent: Sent) -> int:
         """Tokens of a request's new blocks that a later request sends as well."""
         tokens = 0
-        for node in self._nodes[sent.start : sent.stop]:
-            if node.count < 2:
+        for node in range(sent.start, sent.stop):
+            if self._count[node] < 2:
                 break
-            tokens += node.tokens
+            tokens += self._tokens[node]
         return tokens
 
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> Blocks:
         """Every block, those of equal content together, the dearest first."""
-        found: dict[bytes, Block] = {}
-        for node in self._nodes:
-            if node.segment.kind in ("setting", "empty"):
+        return Blocks(self)
+
+
+class Blocks:
+    """The blocks of a finished tree, the dearest first; each is made when it is asked for."""
+
+    def __init__(self, tree: Lifetime) -> None:
+        self._tree = tree
+        self._sorts = list(tree._sorts)
+        self._nodes = array("l")
+        """The first node of each block."""
+        self._times, self._tokens = array("l"), array("l")
+        self._costs: list[int | None] = []
+        """Nanodollars per million."""
+        self._group()
+        self._order = sorted(range(len(self._nodes)), key=self._rank)
+
+    def _group(self) -> None:
+        tree = self._tree
+        quiet = {i for i, sort in enumerate(self._sorts) if sort.kind in ("setting", "empty")}
+        found: dict[bytes, int] = {}
+        for node in range(len(tree._parent)):
+            if tree._sort[node] in quiet:
                 continue
-            cost = None if node.unpriced else node.rate * node.tokens / MILLION
-            block = found.get(node.segment.digest)
-            if block is None:
-                found[node.segment.digest] = Block(
-                    segment=node.segment,
-                    tokens=node.tokens,
-                    times=node.count,
-                    lifetime_tokens=node.tokens * node.count,
-                    cost=cost,
-                    origin=node.origin,
-                )
-            else:
-                block.times += node.count
-                block.lifetime_tokens += node.tokens * node.count
-                block.cost = None if block.cost is None or cost is None else block.cost + cost
-        return sorted(found.values(), key=_rank)
+            digest = bytes(tree._digests[node * DIGEST : (node + 1) * DIGEST])
+            block = found.setdefault(digest, len(self._nodes))
+            if block == len(self._nodes):
+                self._nodes.append(node)
+                self._times.append(0)
+                self._tokens.append(0)
+                self._costs.append(0)
+            self._times[block] += tree._count[node]
+            self._tokens[block] += tree._tokens[node] * tree._count[node]
+            cost = self._costs[block]
+            known = cost is not None and not tree._unpriced[node]
+            self._costs[block] = (
+                (cost or 0) + tree._rate[node] * tree._tokens[node] if known else None
+            )
 
-    def __iter__(self) -> Iterator[Node]:
-        return iter(self._nodes)
+    def _rank(self, block: int) -> tuple[int, int, int]:
+        return -(self._costs[block] or 0), -self._tokens[block], self._nodes[block]
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __iter__(self) -> Iterator[Block]:
+        return map(self._made, self._order)
+
+    def first(self, count: int) -> list[Block]:
+        """The dearest ones."""
+        return [self._made(block) for block in self._order[:count]]
+
+    def where(self, test: Callable[[Sort], bool]) -> list[Block]:
+        """The blocks of some sorts."""
+        wanted = {number for number, sort in enumerate(self._sorts) if test(sort)}
+        sort_of = self._tree._sort
+        return [self._made(b) for b in self._order if sort_of[self._nodes[b]] in wanted]
+
+    @property
+    def sorts(self) -> Iterable[Sort]:
+        """The sorts that there are."""
+        return self._sorts
+
+    def _made(self, block: int) -> Block:
+        tree, node, cost = self._tree, self._nodes[block], self._costs[block]
+        return Block(
+            sort=self._sorts[tree._sort[node]],
+            source=tree._sources[node],
+            place=(tree._places[2 * node], tree._places[2 * node + 1]),
+            tokens=tree._tokens[node],
+            times=self._times[block],
+            lifetime_tokens=self._tokens[block],
+            cost=None if cost is None else Decimal(cost) / (NANO * 1_000_000),
+            origin=ORIGINS[tree._origin[node]],
+        )
 
 
-def _rank(block: Block) -> tuple[Decimal, int, str]:
-    return -(block.cost or ZERO), -block.lifetime_tokens, block.segment.pointer
+ORIGINS = tuple(Origin)
 
 
-def _write_rate(usage: Usage, rates: Rates) -> Decimal:
-    """USD per million written tokens, both lifetimes together."""
+def _nano(rate: Decimal | None) -> int:
+    return int(rate * NANO) if rate is not None else 0
+
+
+def _write_rate(usage: Usage, rates: Rates) -> int:
+    """Nanodollars per million written tokens, both lifetimes together."""
     if not usage.cache_write:
-        return rates.input
-    short = (rates.cache_write_5m or ZERO) * usage.cache_write_5m
-    return (short + (rates.cache_write_1h or ZERO) * usage.cache_write_1h) / usage.cache_write
+        return _nano(rates.input)
+    short = _nano(rates.cache_write_5m) * usage.cache_write_5m
+    hour = _nano(rates.cache_write_1h) * usage.cache_write_1h
+    return round((short + hour) / usage.cache_write)

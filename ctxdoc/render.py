@@ -51,6 +51,8 @@ class Segment(Struct, frozen=True, kw_only=True):
     """Characters inside of it."""
     pictured: bool = False
     """Whether it is or holds an image."""
+    name: str = ""
+    """Of a tool, or of the tool that is called."""
     held: bytes | None = None
     origin: tuple[bytes, int] = (b"", 0)
     """The message it is from and its place there, for data that is not held."""
@@ -176,6 +178,10 @@ def render(request: Request) -> Prefix:
     return Renderer().render(request)
 
 
+HELD_MESSAGES = 8192
+"""Rendered messages that are looked up by their text."""
+
+
 class Renderer:
     """Renders the requests of a log: what several of them send is rendered once."""
 
@@ -286,6 +292,9 @@ class Renderer:
     def _message(self, raw: bytes, index: int) -> _Message:
         found = self._messages.get((raw, index))
         if found is None:
+            if len(self._messages) >= HELD_MESSAGES:
+                # Those of conversations that go on are held in their lanes.
+                self._messages.clear()
             found = self._messages[raw, index] = _read_message(raw, index, self.lean)
         return found
 
@@ -651,6 +660,7 @@ def _segment(
         wide=wide,
         narrow=narrow,
         pictured=b'"type":"image"' in data,
+        name=_name(value) if spot.kind == "tool" or spot.kind.endswith("tool_use") else "",
         held=None if origin else data,
         origin=origin or NOWHERE,
         role=role,
@@ -664,8 +674,18 @@ def _segment(
     )
 
 
+def _name(value: dict[str, Json]) -> str:
+    """A server's toolset has its type for a name."""
+    return intern(str(value.get("name") or value.get("mcp_server_name") or value.get("type") or ""))
+
+
 NOWHERE = (b"", 0)
 WIDE_BYTES = bytes(range(128, 256))
+
+
+def segment_of(raw: bytes, index: int, place: int) -> Segment:
+    """A block of a message that was rendered before, made again."""
+    return _read_message(raw, index, lean=False).segments[place]
 
 
 @lru_cache(maxsize=2048)

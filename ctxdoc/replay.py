@@ -19,12 +19,13 @@ from ctxdoc.counted import Counted, Rewrite
 from ctxdoc.diagnose import cost_of, find_causes, read_instead
 from ctxdoc.errors import InputError, NoRequestError
 from ctxdoc.growth import Growth, Turn, iter_growth
-from ctxdoc.lifetime import Block, Lifetime, Sent
+from ctxdoc.lifetime import Blocks, Lifetime, Sent
 from ctxdoc.model import Log, Origin, Request, Usage
 from ctxdoc.pricing import Tariff, find_rates, price, tariff_of
 from ctxdoc.render import RULES, Renderer
-from ctxdoc.sessions import Session, part
+from ctxdoc.sessions import Parter, Session
 from ctxdoc.tokens import is_opaque
+from ctxdoc.traits import missing_of
 
 BY_COUNTERS_OF_ONE_PASS = ("provider_side_miss", "unexplained")
 """Causes that rest on counters of a single pass over the prompt."""
@@ -121,12 +122,15 @@ class Replay(Struct, frozen=True, kw_only=True):
     """What a log tells once it is replayed."""
 
     log: Log
+    """What was read, without its requests."""
+    missing: tuple[str, ...]
+    """What it cannot tell."""
     sessions: tuple[Session, ...]
     by_place: dict[int, Row]
     """The requests by their place in the log from 0, in its order."""
     order: tuple[int, ...]
     """The same places in time order, in which they were replayed."""
-    blocks: tuple[Block, ...]
+    blocks: Blocks
     """Of the requests with bodies, the dearest first."""
     growth: tuple[Grown, ...]
 
@@ -150,16 +154,18 @@ def replay(log: Log, *, only: str = "", progress: Callable[[int], None] | None =
     Raises InputError for a name that no session, or that several, begin with. `progress` is
     told how many requests were replayed since it was last told.
     """
-    renderer = Renderer(lean=True)
-    sessions = part(log.requests, renderer)
-    kept = _named(sessions, only) if only else sessions
-    run = _Run(log, kept, sessions, renderer)
-    order = tuple(in_time(log.requests))
+    requests, missing = list(log.requests), missing_of(log)
+    log = replace(log, requests=())
+    run = _Run(log, requests, only)
+    order = tuple(in_time(requests))
+    if only or order != tuple(range(len(requests))):
+        # Sessions are parted in the order of the log.
+        run.part_all()
     for count, index in enumerate(order, start=1):
         run.send(index)
         if progress is not None and count % TELL_EVERY == 0:
             progress(TELL_EVERY)
-    return run.finished(order)
+    return run.finished(order, missing)
 
 
 def _named(sessions: Sequence[Session], name: str) -> tuple[Session, ...]:
@@ -187,32 +193,43 @@ def in_time(requests: Sequence[Request]) -> list[int]:
 
 
 class _Run:
-    """The state of one replay."""
+    """The state of one replay. It lets go of the bodies as they are replayed."""
 
-    def __init__(
-        self,
-        log: Log,
-        kept: tuple[Session, ...],
-        sessions: tuple[Session, ...],
-        renderer: Renderer,
-    ) -> None:
+    def __init__(self, log: Log, requests: list[Request], only: str) -> None:
         self.log = log
-        self.sessions = kept
-        self.names = {n: session.id for session in sessions for n in session.requests}
-        self.kept = {n for session in kept for n in session.requests}
-        self.rows: list[Row | None] = [None] * len(log.requests)
-        self.cases = Cases(log.requests, renderer)
+        self.requests = requests
+        self.only = only
+        self.renderer = Renderer(lean=True)
+        self.parter = Parter(self.renderer)
+        self.kept: frozenset[int] | None = None
+        """Places of the requests that are reported, where it is not all."""
+        self.rows: list[Row | None] = [None] * len(requests)
+        self.cases = Cases(requests, self.renderer, consume=True)
         self.lifetime = Lifetime()
-        self.sent: dict[int, tuple[Sent, Usage]] = {}
+        self.sent: dict[int, Sent] = {}
         self.counted: dict[str, Counted] = {}
         self.threads: dict[int, _Thread] = {}
         self.last: dict[tuple[str, str], int] = {}
         """Session and model → its last request without a body."""
 
+    def part_all(self) -> None:
+        """Parts the sessions ahead of the replay."""
+        for place, request in enumerate(self.requests):
+            self.parter.add(place, request)
+        if self.only:
+            (session,) = _named(self.parter.sessions(), self.only)
+            self.kept = frozenset(session.requests)
+
     def send(self, index: int) -> None:
-        request = self.log.requests[index]
+        request = self.requests[index]
+        if index not in self.parter.names:
+            self.parter.add(index, request)
         row = Row(
-            number=index + 1, request=request, session=self.names[index], tariff=tariff_of(request)
+            number=index + 1,
+            # What is kept of a request holds no prompt.
+            request=replace(request, body=None, raw=None),
+            session=self.parter.names[index],
+            tariff=tariff_of(request),
         )
         self.rows[index] = row
         row.reported = request.usage
@@ -251,10 +268,10 @@ class _Run:
         if counters is None:
             return
         _price(row, request, counters)
-        if row.number - 1 not in self.kept:
+        if self.kept is not None and row.number - 1 not in self.kept:
             return
         rates = find_rates(row.tariff, counters.input)
-        self.sent[row.number - 1] = (self.lifetime.add(case.after, counters, rates), counters)
+        self.sent[row.number - 1] = self.lifetime.add(case.after, counters, rates)
 
     def _thread(self, row: Row, case: Case, before: int | None) -> None:
         """Adds a request to the thread that it continues, or begins one."""
@@ -294,25 +311,27 @@ class _Run:
         row = self.rows[index] if index is not None else None
         return row.reported if row else None
 
-    def finished(self, order: tuple[int, ...]) -> Replay:
+    def finished(self, order: tuple[int, ...], missing: tuple[str, ...]) -> Replay:
         self.lifetime.finish()
-        for index, (sent, usage) in self.sent.items():
-            row = self.rows[index]
-            if row is not None:
-                row.oracle = _oracle(row, usage, sent, self.lifetime)
-        rows = {n: row for n, row in enumerate(self.rows) if row is not None and n in self.kept}
-        requests = tuple(self.log.requests[n] for n in rows)
+        kept = range(len(self.rows)) if self.kept is None else sorted(self.kept)
+        rows = {place: row for place in kept if (row := self.rows[place]) is not None}
+        for place, sent in self.sent.items():
+            row = rows[place]
+            if row.counters is not None:
+                row.oracle = _oracle(row, row.counters, sent, self.lifetime)
+        sessions = self.parter.sessions()
         return Replay(
-            log=replace(self.log, requests=requests),
-            sessions=self.sessions,
+            log=self.log,
+            missing=missing,
+            sessions=_named(sessions, self.only) if self.only else sessions,
             by_place=rows,
-            order=tuple(n for n in order if n in rows),
-            blocks=tuple(self.lifetime.blocks()),
-            growth=tuple(self._growth()),
+            order=tuple(place for place in order if place in rows),
+            blocks=self.lifetime.blocks(),
+            growth=tuple(self._growth(rows)),
         )
 
-    def _growth(self) -> Iterator[Grown]:
-        for thread in dict.fromkeys(self.threads[n] for n in self.threads if n in self.kept):
+    def _growth(self, rows: dict[int, Row]) -> Iterator[Grown]:
+        for thread in dict.fromkeys(self.threads[n] for n in self.threads if n in rows):
             numbers = [turn.number for turn in thread.turns]
             turns = (replace(t, number=place) for place, t in enumerate(thread.turns, start=1))
             for fit in iter_growth(turns):

@@ -27,22 +27,23 @@ class Session(Struct, frozen=True, kw_only=True):
     """Their places in the log, from 0."""
 
 
-def part(requests: Iterable[Request], renderer: Renderer | None = None) -> tuple[Session, ...]:
-    """The sessions of a log, in the order in which they begin; the renderer keeps what it rendered."""
-    parter = _Parter(renderer or Renderer())
-    for number, request in enumerate(requests):
-        parter.add(number, request)
-    return tuple(
-        Session(id=name, parent=parter.parents.get(name), requests=tuple(numbers))
-        for name, numbers in parter.members.items()
-    )
+def part(requests: Iterable[Request]) -> tuple[Session, ...]:
+    """The sessions of a log, in the order in which they begin."""
+    parter = Parter(Renderer())
+    for place, request in enumerate(requests):
+        parter.add(place, request)
+    return parter.sessions()
 
 
-class _Parter:
+class Parter:
+    """Parts the requests of a log one after the other."""
+
     def __init__(self, renderer: Renderer) -> None:
-        self.renderer = renderer
-        self.members: dict[str, list[int]] = {}
-        self.parents: dict[str, str] = {}
+        self.names: dict[int, str] = {}
+        """Place of a request → its session."""
+        self._renderer = renderer
+        self._members: dict[str, list[int]] = {}
+        self._parents: dict[str, str] = {}
         self._ends: dict[bytes, tuple[str, bool]] = {}
         """Last two messages of a session's last request → it, and whether it had tools."""
         self._end_of: dict[str, bytes] = {}
@@ -53,18 +54,27 @@ class _Parter:
         self._of_file: dict[str, str] = {}
         """Log → the session of its requests without a body."""
 
-    def add(self, number: int, request: Request) -> None:
+    def add(self, place: int, request: Request) -> None:
+        """Puts a request into its session; in the order of the log."""
         row = self._row(tuple(map(bytes, request.body.messages))) if request.body else EMPTY
         name, parent = self._place(request, row)
         if parent and parent != name:
-            self.parents.setdefault(name, parent)
-        self.members.setdefault(name, []).append(number)
+            self._parents.setdefault(name, parent)
+        self.names[place] = name
+        self._members.setdefault(name, []).append(place)
         for key in row.chain[row.shared :]:
             self._inside.setdefault(key, name)
         if row.pairs:
             self._ends.pop(self._end_of.get(name, b""), None)
             self._ends[row.pairs[-1]] = (name, bool(request.body and request.body.tools))
             self._end_of[name] = row.pairs[-1]
+
+    def sessions(self) -> tuple[Session, ...]:
+        """The sessions so far, in the order in which they began."""
+        return tuple(
+            Session(id=name, parent=self._parents.get(name), requests=tuple(places))
+            for name, places in self._members.items()
+        )
 
     def _row(self, messages: tuple[bytes, ...]) -> _Row:
         """The hashes of the messages; those that the last request with the same start has too are
@@ -80,7 +90,7 @@ class _Parter:
         digests, chain, pairs = list(old.digests[:shared]), old.chain[:shared], old.pairs[:shared]
         last, key = (digests[-1], chain[-1]) if shared else (b"", b"")
         for index in range(shared, len(messages)):
-            digest = self.renderer.message_digest(messages[index], index)
+            digest = self._renderer.message_digest(messages[index], index)
             key = blake2b(key + digest, digest_size=16).digest()
             digests.append(digest)
             chain.append(key)
@@ -108,7 +118,7 @@ class _Parter:
         return self._new(), shared
 
     def _new(self) -> str:
-        return f"s{len(self.members) + 1}"
+        return f"s{len(self._members) + 1}"
 
 
 class _Row(Struct, frozen=True, gc=False):

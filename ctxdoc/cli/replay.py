@@ -110,9 +110,10 @@ def _replayed(logs: list[str], session: str, model: str, *, strict: bool, quiet:
     size = size_of(logs) if not quiet else 0
     with shown_progress(size, quiet=quiet) as begin:
         reading = begin("reading", size) if begin else None
-        log = with_model(read_log(logs, strict=strict, condense=True, progress=reading), model)
-        replaying = begin("replaying", len(log.requests)) if begin else None
-        return replay_log(log, only=session, progress=replaying)
+        read = [with_model(read_log(logs, strict=strict, condense=True, progress=reading), model)]
+        replaying = begin("replaying", len(read[0].requests)) if begin else None
+        # Nobody but the replay holds the log, so that it can let go of bodies on the way.
+        return replay_log(read.pop(), only=session, progress=replaying)
 
 
 def _draw(found: Replay, plot: str) -> None:

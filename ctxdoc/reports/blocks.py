@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from decimal import Decimal
 
 from msgspec import Struct
 
 from ctxdoc import canonical
-from ctxdoc.advice import holds_image, tool_name, unused_tools
+from ctxdoc.advice import unused_tools
 from ctxdoc.canonical import Json
-from ctxdoc.lifetime import Block
+from ctxdoc.lifetime import Block, Blocks
 from ctxdoc.model import Section
 from ctxdoc.visible import visible
 
@@ -29,7 +28,7 @@ class Kind(Struct, kw_only=True):
     cost: Decimal = Decimal(0)
 
 
-def kinds_of(blocks: Sequence[Block]) -> list[Kind]:
+def kinds_of(blocks: Blocks) -> list[Kind]:
     """The kinds of blocks, the dearest first."""
     found: defaultdict[str, Kind] = defaultdict(lambda: Kind(name=""))
     for block in blocks:
@@ -44,38 +43,36 @@ def kinds_of(blocks: Sequence[Block]) -> list[Kind]:
 
 def kind_name(block: Block) -> str:
     """What a block is, as people say it."""
-    segment = block.segment
-    if segment.section is Section.TOOLS:
+    sort = block.sort
+    if sort.section is Section.TOOLS:
         return "tool definitions"
-    if segment.section is Section.SYSTEM:
+    if sort.section is Section.SYSTEM:
         return "system prompt"
-    if holds_image(block):
+    if sort.pictured:
         return "images"
-    if segment.kind.endswith("tool_result"):
+    if sort.kind.endswith("tool_result"):
         return "tool results"
-    if segment.kind.endswith("tool_use"):
+    if sort.kind.endswith("tool_use"):
         return "tool calls"
-    if "thinking" in segment.kind:
+    if "thinking" in sort.kind:
         return "thinking"
-    if segment.kind == "text":
-        return "replies" if segment.role == "assistant" else "user messages"
-    return segment.kind.replace("_", " ") or "other blocks"
+    if sort.kind == "text":
+        return "replies" if sort.role == "assistant" else "user messages"
+    return sort.kind.replace("_", " ") or "other blocks"
 
 
-def unused_names(blocks: Sequence[Block]) -> set[str]:
+def unused_names(blocks: Blocks) -> set[str]:
     """Tools that were defined and never called."""
-    return {tool_name(block) for block in unused_tools(blocks)}
+    return {block.sort.name for block in unused_tools(blocks)}
 
 
 def label_of(block: Block, *, excerpts: bool) -> str:
     """The name of a tool, or the first line of a text."""
-    segment = block.segment
-    value = segment.value
-    if segment.section is Section.TOOLS:
-        return tool_name(block)
+    if block.sort.section is Section.TOOLS:
+        return block.sort.name
     if not excerpts:
-        return segment.kind
-    text = _text(value).strip()
+        return block.sort.kind
+    text = _text(block.segment.value).strip()
     first = text.split("\n", 1)[0][:FIRST_LINE]
     return visible(first) + ("…" if len(first) < len(text) else "")
 

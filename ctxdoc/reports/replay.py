@@ -37,7 +37,6 @@ from ctxdoc.reports.replay_json import (
     sum_of,
     totals_of,
 )
-from ctxdoc.reports.traits import missing_of
 from ctxdoc.tokens import ERROR_SHARE
 
 UUID_TAIL = re.compile(r"(?<=^[0-9a-f]{8})-[0-9a-f-]{27}")
@@ -81,7 +80,7 @@ def _parts(
     other = [item for item in replay.log.skipped if item.other]
     if other:
         yield Notes(f"No model call: {counted(len(other), 'record')}", tuple(_reasons(other)))
-    missing = (*_not_judged(replay.rows), *missing_of(replay.log))
+    missing = (*_not_judged(replay.rows), *replay.missing)
     if missing:
         yield Notes("Not checked, because", missing)
 
@@ -307,7 +306,7 @@ def _blocks(replay: Replay, excerpts: bool) -> Iterator[Part]:
     )
     unused = unused_names(blocks)
     rows = []
-    for block in blocks[:SHOWN_BLOCKS]:
+    for block in blocks.first(SHOWN_BLOCKS):
         kind, label = kind_name(block), label_of(block, excerpts=excerpts)
         never = " (never called)" if kind == "tool definitions" and label in unused else ""
         rows.append(

@@ -15,7 +15,6 @@ from ctxdoc.replay import Fidelity, Grown, Replay, Row
 from ctxdoc.reports.base import Records, money_json
 from ctxdoc.reports.blocks import kind_name, label_of, unused_names
 from ctxdoc.reports.diagnose import said
-from ctxdoc.reports.traits import missing_of
 from ctxdoc.tokens import ERROR_SHARE
 
 SCHEMA = "ctxdoc/replay/1"
@@ -32,7 +31,7 @@ def replay_json(replay: Replay, advice: Sequence[Advice], *, excerpts: bool) -> 
         "log": {
             "files": log.files,
             "records": log.records,
-            "requests": len(log.requests),
+            "requests": len(replay.rows),
             "sessions": len(replay.sessions),
             "skipped": [
                 {"source": s.source, "line": s.line, "reason": s.reason, "other": s.other}
@@ -58,7 +57,7 @@ def replay_json(replay: Replay, advice: Sequence[Advice], *, excerpts: bool) -> 
         "blocks": _blocks_json(replay, excerpts),
         "blocks_left_out": max(0, len(replay.blocks) - MOST_BLOCKS),
         "requests": [_request_json(row, excerpts) for row in replay.rows],
-        "not_checked": list(missing_of(log)),
+        "not_checked": list(replay.missing),
     }
 
 
@@ -251,7 +250,7 @@ def _rounded(value: float | None) -> int | None:
 def _blocks_json(replay: Replay, excerpts: bool) -> list[Json]:
     unused = unused_names(replay.blocks)
     found: list[Json] = []
-    for block in replay.blocks[:MOST_BLOCKS]:
+    for block in replay.blocks.first(MOST_BLOCKS):
         label = label_of(block, excerpts=excerpts)
         kind = kind_name(block)
         found.append(
