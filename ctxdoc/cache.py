@@ -69,7 +69,8 @@ class Cache:
     """The entries of every model and place; the only state of a replay."""
 
     def __init__(self) -> None:
-        self._entries: dict[bytes, dict[tuple[tuple[str, str], ...], Entry]] = {}
+        self._entries: dict[bytes, tuple[Entry, ...]] = {}
+        """Of one prefix, an entry for each place."""
 
     def send(self, step: Step) -> Outcome:
         """Looks a request up, then stores what it writes."""
@@ -100,25 +101,27 @@ class Cache:
         keys, entries = step.prefix.keys, self._entries
         for index in _candidates(step.prefix, relax):
             if keys[index] in entries:
-                for entry in entries[keys[index]].values():
+                for entry in entries[keys[index]]:
                     if _live(entry, step, relax):
                         return index
         return None
 
     def _renew(self, step: Step, index: int) -> None:
         """A hit renews its own entry; those of shorter prefixes keep their time."""
-        stored = self._entries[step.prefix.keys[index]]
-        for place, entry in stored.items():
-            if _live(entry, step, Relax.NOTHING):
-                stored[place] = _aged(entry, step)
+        key = step.prefix.keys[index]
+        self._entries[key] = tuple(
+            _aged(entry, step) if _live(entry, step, Relax.NOTHING) else entry
+            for entry in self._entries[key]
+        )
 
     def _store(self, step: Step, index: int, ttl: str) -> None:
         visible = step.began
         if visible is None and step.at is not None:
             visible = step.at + FIRST_RESPONSE
         entry = Entry(ttl=ttl, expires=None, visible=visible, place=step.place)
-        stored = self._entries.setdefault(step.prefix.keys[index], {})
-        stored[step.place] = _aged(entry, step)
+        key = step.prefix.keys[index]
+        others = (other for other in self._entries.get(key, ()) if other.place != step.place)
+        self._entries[key] = (*others, _aged(entry, step))
 
 
 LIFETIMES = {ttl: timedelta(seconds=seconds) for ttl, seconds in RULES.ttl_seconds.items()}

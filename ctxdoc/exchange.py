@@ -153,6 +153,7 @@ class Earlier:
     def __init__(self) -> None:
         self._pairs: dict[bytes, int] = {}
         self._prefixes: dict[bytes, int] = {}
+        """Up to the first message: what shares more than that shares a pair."""
         self._last: int | None = None
 
     def iter_found(self, prefix: Prefix) -> Iterator[Found]:
@@ -161,7 +162,8 @@ class Earlier:
         pair = next((key for key in reversed(prefix.row) if key in pairs), None)
         if pair is not None:
             yield Found(pairs[pair], shares_much=pair != prefix.row[0])
-        key = next((key for key in reversed(prefix.keys) if key in prefixes), None)
+        ahead = prefix.keys[: len(prefix.keys) - len(prefix.row) + 1]
+        key = next((key for key in reversed(ahead) if key in prefixes), None)
         if key is not None:
             yield Found(prefixes[key], shares_much=True)
         if self._last is not None:
@@ -171,4 +173,5 @@ class Earlier:
         """Makes a request one that later ones can continue."""
         self._last = number
         self._pairs.update(dict.fromkeys(prefix.row, number))
-        self._prefixes.update(dict.fromkeys(prefix.keys, number))
+        ahead = len(prefix.keys) - len(prefix.row) + 1
+        self._prefixes.update(dict.fromkeys(prefix.keys[:ahead], number))

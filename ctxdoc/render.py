@@ -178,8 +178,10 @@ def render(request: Request) -> Prefix:
     return Renderer().render(request)
 
 
-HELD_MESSAGES = 8192
+HELD_MESSAGES = 2048
 """Rendered messages that are looked up by their text."""
+HELD_TOPS = 64
+"""Rendered system prompts and sets of tools that are looked up."""
 
 
 class Renderer:
@@ -189,6 +191,7 @@ class Renderer:
         """With `lean` the blocks of messages are made again from these when they are looked at."""
         self.lean = lean
         self._tops: dict[tuple[object, ...], _Top] = {}
+        self._tools: dict[tuple[bytes, ...], tuple[Segment, ...]] = {}
         self._messages: dict[tuple[bytes, int], _Message] = {}
         self._lanes: dict[bytes, _Lane] = {}
         """First message → the last request that began with it."""
@@ -248,11 +251,21 @@ class Renderer:
         key = (rule.id, kept, facts, tools, *map(bytes, parts), *map(bytes, more))
         found = self._tops.get(key)
         if found is None:
-            made = sorted(_Parts(body, rule, kept, facts).blocks(), key=lambda s: s.rank)
+            if len(self._tops) >= HELD_TOPS:
+                self._tops.clear()
+                self._tools.clear()
+            made = [*self._toolset(tools), *_Parts(body, rule, kept, facts).blocks()]
+            made.sort(key=lambda segment: segment.rank)
             found = self._tops[key] = _Top(
                 rendered=tuple(s for s in made if s.rendered),
                 unrendered=tuple(s for s in made if not s.rendered),
             )
+        return found
+
+    def _toolset(self, tools: tuple[bytes, ...]) -> tuple[Segment, ...]:
+        found = self._tools.get(tools)
+        if found is None:
+            found = self._tools[tools] = tuple(_iter_tools(tools))
         return found
 
     def _lane(self, messages: tuple[bytes, ...], old: _Lane | None) -> _Lane:
@@ -432,29 +445,8 @@ class _Parts:
         self.facts = facts
 
     def blocks(self) -> Iterator[Segment]:
-        yield from self.tools()
         yield from self.system()
         yield from self.settings()
-
-    def tools(self) -> Iterator[Segment]:
-        ordinary = 0
-        for index, raw in enumerate(self.body.tools or ()):
-            value = canonical.decode(raw)
-            tool: dict[str, Json] = value if isinstance(value, dict) else {"": value}
-            kind = str(tool.get("type", ""))
-            feature = kind.startswith(RULES.feature_tools)
-            deferred = tool.get("defer_loading") is True
-            place = index if feature or deferred else ordinary
-            ordinary += not (feature or deferred)
-            spot = _Spot(
-                section=Section.TOOLS,
-                level=Section.SYSTEM if feature else Section.TOOLS,
-                kind="tool",
-                pointer=f"$.tools[{index}]",
-                rank=(_AT["features" if feature else "tools"], place, 0),
-            )
-            segment = _segment(tool, spot, mark_fault="a deferred tool" if deferred else "")
-            yield replace(segment, rendered=False) if deferred else segment
 
     def system(self) -> Iterator[Segment]:
         content = canonical.decode(self.body.system)
@@ -504,6 +496,27 @@ class _Parts:
             yield from _setting(
                 "output_format", "$.output_format", canonical.decode(self.body.output_format)
             )
+
+
+def _iter_tools(tools: tuple[bytes, ...]) -> Iterator[Segment]:
+    ordinary = 0
+    for index, raw in enumerate(tools):
+        value = canonical.decode(raw)
+        tool: dict[str, Json] = value if isinstance(value, dict) else {"": value}
+        kind = str(tool.get("type", ""))
+        feature = kind.startswith(RULES.feature_tools)
+        deferred = tool.get("defer_loading") is True
+        place = index if feature or deferred else ordinary
+        ordinary += not (feature or deferred)
+        spot = _Spot(
+            section=Section.TOOLS,
+            level=Section.SYSTEM if feature else Section.TOOLS,
+            kind="tool",
+            pointer=f"$.tools[{index}]",
+            rank=(_AT["features" if feature else "tools"], place, 0),
+        )
+        segment = _segment(tool, spot, mark_fault="a deferred tool" if deferred else "")
+        yield replace(segment, rendered=False) if deferred else segment
 
 
 def _read_message(raw: bytes, index: int, lean: bool) -> _Message:

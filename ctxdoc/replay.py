@@ -20,7 +20,7 @@ from ctxdoc.diagnose import cost_of, find_causes, read_instead
 from ctxdoc.errors import InputError, NoRequestError
 from ctxdoc.growth import Growth, Turn, iter_growth
 from ctxdoc.lifetime import Blocks, Lifetime, Sent
-from ctxdoc.model import Log, Origin, Request, Usage
+from ctxdoc.model import Log, Origin, Request, Section, Usage
 from ctxdoc.pricing import Tariff, find_rates, price, tariff_of
 from ctxdoc.render import RULES, Renderer
 from ctxdoc.sessions import Parter, Session
@@ -259,6 +259,9 @@ class _Run:
             row.simulated = case.outcome.usage
             if row.reported is not None:
                 row.fidelity = fidelity_of(row.reported, case.outcome.usage)
+                if replace(row.simulated, output=row.reported.output) == row.reported:
+                    # One value where both say the same; the output is not simulated.
+                    row.simulated = row.reported
                 if _passed_often(request) and row.fidelity is not Fidelity.WITHIN:
                     row.fidelity = Fidelity.PASSES
         row.judged = True
@@ -376,6 +379,8 @@ def _has_rules(request: Request) -> bool:
 
 def _judge(row: Row, case: Case) -> None:
     """What a request missed, or wastes."""
+    if _is_plainly_healthy(case):
+        return
     finding, _ = find_causes(case)
     cause, match = finding.cause, finding.match
     passed_often = _passed_often(case.after.request) or _passed_often(case.before.request)
@@ -400,6 +405,18 @@ def _judge(row: Row, case: Case) -> None:
             tokens=tokens,
             cost=_saved(case.counters, tokens, row.tariff),
         )
+
+
+def _is_plainly_healthy(case: Case) -> bool:
+    """Whether nothing is lost and no cause but the healthy ones could match: the history is marked,
+    and no tracker wrote a cost down. Most requests of a log are so."""
+    after = case.after
+    if case.part is not Part.NOTHING or case.is_loss or after.double_counted:
+        return False
+    if after.request.cost_reported is not None or case.before.request.cost_reported is not None:
+        return False
+    marks = after.prefix.breakpoints
+    return bool(marks) and after.prefix.segments[marks[-1]].section is Section.MESSAGES
 
 
 def _miss_of(rewrite: Rewrite, usage: Usage, tariff: Tariff) -> Miss:

@@ -56,7 +56,9 @@ class Parter:
 
     def add(self, place: int, request: Request) -> None:
         """Puts a request into its session; in the order of the log."""
-        row = self._row(tuple(map(bytes, request.body.messages))) if request.body else EMPTY
+        row = EMPTY
+        if request.body and not request.session:
+            row = self._row(tuple(map(bytes, request.body.messages)))
         name, parent = self._place(request, row)
         if parent and parent != name:
             self._parents.setdefault(name, parent)

@@ -31,6 +31,10 @@ ERROR_SHARE = 0.25
 and more 95 % lie in it, half of them within 5 %; parts that `is_opaque` names are outside of any band."""
 
 
+HELD_WEIGHTS = 8192
+"""Blocks whose weight is looked up."""
+
+
 class Sizes(Struct, frozen=True):
     """Tokens of a prompt up to and including each segment."""
 
@@ -52,7 +56,8 @@ class Ledger:
     def __init__(self) -> None:
         self.known: dict[bytes, int] = {}
         self._ratios: dict[str, float] = {}
-        self._weights: dict[tuple[bytes, str, str], float] = {}
+        self._weights: dict[tuple[str, str], dict[bytes, float]] = {}
+        """By tokenizer and image tier, then by block."""
 
     def note(self, prefix: Prefix, tokens: int, index: int) -> None:
         """Records that the prefix ending with that segment has so many tokens."""
@@ -69,7 +74,7 @@ class Ledger:
         """
         own = self._own(prefix, usage)
         start, base = self._settled(prefix, before, own)
-        weights = [self.weight(segment, prefix) for segment in prefix.segments[start:]]
+        weights = self._weigh(prefix, start)
         ends = self._ends(prefix, own, start, base)
         ratio = self._ratio(prefix, weights, ends, start)
         # A measured ratio holds the hidden tokens of the prompts that it was measured on.
@@ -99,13 +104,19 @@ class Ledger:
             own[len(prefix.segments)] = usage.input
         return own
 
-    def weight(self, segment: Segment, prefix: Prefix) -> float:
-        """Estimated tokens of a segment, before calibration; each is looked at once."""
-        key = (segment.digest, prefix.rule.tokenizer, prefix.rule.image_tier)
-        found = self._weights.get(key)
-        if found is None:
-            found = self._weights[key] = weight_of(segment, prefix)
-        return found
+    def _weigh(self, prefix: Prefix, start: int) -> list[float]:
+        """Estimated tokens of the segments from the `start`th on, before calibration."""
+        kind = (prefix.rule.tokenizer, prefix.rule.image_tier)
+        known = self._weights.setdefault(kind, {})
+        if len(known) > HELD_WEIGHTS:
+            known.clear()
+        weights = []
+        for segment in prefix.segments[start:]:
+            weight = known.get(segment.digest)
+            if weight is None:
+                weight = known[segment.digest] = weight_of(segment, prefix)
+            weights.append(weight)
+        return weights
 
     def _settled(
         self, prefix: Prefix, before: tuple[Prefix, Sizes] | None, own: dict[int, int]
