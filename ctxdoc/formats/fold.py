@@ -12,6 +12,7 @@ import re
 import secrets
 from collections.abc import Iterable
 from sys import intern
+from typing import TypeAlias
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
@@ -32,11 +33,31 @@ MARK = f'"{secrets.token_hex(12)}"'.encode()
 """Stands for what was cut out; no log can know it."""
 
 
+_BREAKPOINT = re.compile(rb',\s*"cache_control"\s*:\s*\{[^{}]*\}')
+
+
+class Marked(Struct, frozen=True, gc=False):
+    """A message with one breakpoint: the next request sends it without, and both are held once."""
+
+    plain: bytes
+    """Without the breakpoint."""
+    at: int
+    """Where it stood."""
+    mark: bytes
+
+    def __bytes__(self) -> bytes:
+        """The message as it was sent."""
+        return self.plain[: self.at] + self.mark + self.plain[self.at :]
+
+
+Message: TypeAlias = bytes | Marked
+
+
 class Folded(Struct, frozen=True):
     """A line, and what was cut out of it."""
 
     data: bytes
-    messages: tuple[bytes, ...] = ()
+    messages: tuple[Message, ...] = ()
     tools: tuple[bytes, ...] | None = None
     system: bytes | None = None
 
@@ -45,7 +66,7 @@ class Folder:
     """What the lines so far have shown."""
 
     def __init__(self) -> None:
-        self._lanes: dict[bytes, tuple[bytes, ...]] = {}
+        self._lanes: dict[bytes, tuple[Message, ...]] = {}
         self._parts: dict[bytes, bytes] = {}
         """Every part, held once."""
         self._tools: tuple[bytes, tuple[bytes, ...]] = (b"", ())
@@ -55,7 +76,7 @@ class Folder:
 
     def fold(self, line: bytes) -> Folded:
         """The line without what an earlier one has too."""
-        messages: tuple[bytes, ...] = ()
+        messages: tuple[Message, ...] = ()
         start = self._find(line, b'"messages"')
         while start >= 0:
             found = _LIST.match(line, start)
@@ -80,7 +101,7 @@ class Folder:
         body = request.body
         if body is None:
             return request if folded.data is line else None
-        rest: Iterable[Raw | bytes] = body.messages
+        rest: Iterable[Raw | Message] = body.messages
         if folded.messages:
             if not body.messages or bytes(body.messages[0]) != MARK:
                 return None
@@ -89,7 +110,7 @@ class Folder:
             return None
         if folded.system is not None and bytes(body.system) != MARK:
             return None
-        messages = (*folded.messages, *map(self._part, rest))
+        messages = (*folded.messages, *map(self._message, rest))
         tools = folded.tools
         if tools is None and body.tools is not None:
             tools = tuple(map(self._part, body.tools))
@@ -100,11 +121,19 @@ class Folder:
     def condensed(self, request: Request) -> Request:
         """A request of which every part is held once, and no longer the line that it came from."""
         body = request.body
-        if body is None or (body.messages and type(body.messages[0]) is bytes):
+        if body is None or any(isinstance(each, bytes | Marked) for each in body.messages[:1]):
             return request
-        messages = tuple(map(self._part, body.messages))
+        messages = tuple(map(self._message, body.messages))
         tools = None if body.tools is None else tuple(map(self._part, body.tools))
         return _with_body(request, _small(body, messages, tools, self._part(body.system)))
+
+    def _message(self, part: Raw | Message) -> Message:
+        data = bytes(part)
+        found = _BREAKPOINT.search(data) if b'"cache_control"' in data else None
+        if found is None:
+            return self._part(data)
+        plain = self._part(data[: found.start()] + data[found.end() :])
+        return Marked(plain, found.start(), found[0])
 
     def _part(self, part: Raw | bytes) -> bytes:
         data = bytes(part)
@@ -120,7 +149,7 @@ class Folder:
     def _learn(
         self,
         line: bytes,
-        messages: tuple[bytes, ...],
+        messages: tuple[Message, ...],
         tools: tuple[bytes, ...] | None,
         system: bytes,
     ) -> None:
@@ -128,7 +157,7 @@ class Folder:
         start = self._find(line, b'"messages"')
         while start >= 0 and messages:
             found = _LIST.match(line, start)
-            if found and line.startswith(messages[0], found.end()):
+            if found and line.startswith(bytes(messages[0]), found.end()):
                 self._lanes[line[found.end() : found.end() + KEY]] = messages
                 if len(self._lanes) > LANES:
                     del self._lanes[next(iter(self._lanes))]
@@ -144,25 +173,36 @@ class Folder:
 
 
 def _without_messages(
-    line: bytes, start: int, lane: tuple[bytes, ...]
-) -> tuple[bytes, tuple[bytes, ...]]:
-    """Cuts the messages out that stand in the line exactly as before, in a row from the first."""
-    at, count, comma = start, 0, b""
+    line: bytes, start: int, lane: tuple[Message, ...]
+) -> tuple[bytes, tuple[Message, ...]]:
+    """Cuts the messages out that stand in the line exactly as before, in a row from the first; one
+    that was marked may have lost its breakpoint."""
+    at, cut, comma = start, list[Message](), b""
     for message in lane:
-        if not line.startswith(message, at):
+        found_as = _as_in(line, at, message)
+        if found_as is None:
             break
-        count += 1
-        at += len(message)
+        cut.append(found_as)
+        at += len(bytes(found_as))
         if not comma:
             found = _COMMA.match(line, at)
             comma = found[0] if found else b""
         if not comma or not line.startswith(comma, at):
             # The end of the list, or another spelling.
-            return line[:start] + MARK + line[at:], lane[:count]
+            return line[:start] + MARK + line[at:], tuple(cut)
         at += len(comma)
     if at - start < SHORT:
         return line, ()
-    return line[:start] + MARK + comma + line[at:], lane[:count]
+    return line[:start] + MARK + comma + line[at:], tuple(cut)
+
+
+def _as_in(line: bytes, at: int, message: Message) -> Message | None:
+    """The message as it stands in the line, if it does."""
+    if isinstance(message, bytes):
+        return message if line.startswith(message, at) else None
+    if line.startswith(message.plain, at):
+        return message.plain
+    return message if line.startswith(bytes(message), at) else None
 
 
 def _without(
@@ -188,7 +228,7 @@ def _end_of_list(line: bytes, start: int, items: tuple[bytes, ...]) -> int:
 
 
 def _small(
-    body: Body, messages: tuple[bytes, ...], tools: tuple[bytes, ...] | None, system: bytes
+    body: Body, messages: tuple[Message, ...], tools: tuple[bytes, ...] | None, system: bytes
 ) -> Body:
     """The body with parts of its own: the rest would hold the whole line."""
     values = {
