@@ -73,6 +73,16 @@ start = time.perf_counter()
 seconds = time.perf_counter() - start
 print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
+REPLAY = TIMED.format(
+    imports="""
+import gc
+from ctxdoc.load import read_log
+from ctxdoc.replay import replay
+from ctxdoc.reports.replay import replay_report
+gc.disable()
+""",
+    work="replay_report(replay(read_log([sys.argv[1]], condense=True)))",
+)
 READ = TIMED.format(imports="from ctxdoc.load import read_log", work="read_log([sys.argv[1]])")
 ORJSON = TIMED.format(
     imports="import orjson", work="for line in open(sys.argv[1], 'rb'): orjson.loads(line)"
@@ -135,17 +145,39 @@ def transcript(path: Path, size: int) -> None:
 
 
 def bodies(path: Path, size: int) -> None:
-    """A request log of about that many bytes: conversations of thirty requests."""
+    """A request log of about that many bytes: conversations of thirty requests, of which one in
+    twenty-five has another clock in its system prompt and one in thirty comes after a pause."""
+    at, pool = START, [turn(random.Random(7), number, result=1600) for number in range(64)]
     with path.open("w", encoding="utf-8") as stream:
         number = 0
         while stream.tell() < size:
             number += 1
             body = first_body(random.Random(1))
-            body["messages"][0]["content"][0]["text"] = f"Conversation {number}."
-            rng = random.Random(number)
+            body["system"][0]["text"] = prose(random.Random(number % 5), 12_000)
+            body["messages"][0]["content"][0]["text"] = f"Conversation {number}. Mend it, please."
+            at, length = at + timedelta(seconds=900), 0
             for step in range(30):
-                stream.write(lines([record(marked(body), START, None, step)]))
-                body["messages"] += turn(rng, step)
+                event = (31 * number + step) % 75
+                at += timedelta(seconds=420 if event % 30 == 29 else 20)
+                if event % 25 == 24:
+                    body["system"][1]["text"] = f"Now it is {at:%Y-%m-%d %H:%M:%S}."
+                sent = marked(body)
+                whole = len(json.dumps(sent)) // 4
+                cold = not length or event % 25 == 24 or event % 30 == 29
+                usage = {
+                    "input_tokens": 0,
+                    "cache_creation_input_tokens": whole if cold else whole - length,
+                    "cache_read_input_tokens": 0 if cold else length,
+                    "output_tokens": 120,
+                }
+                row = record(sent, at, usage, step)
+                row["response"]["id"] = f"msg_{number}_{step}"
+                stream.write(lines([{**row, "session_id": f"c{number:05d}"}]))
+                length = whole
+                names = f"toolu_{number}_{step}_"
+                body["messages"] += json.loads(
+                    json.dumps(pool[(number + step) % 64]).replace("toolu_", names)
+                )
 
 
 def timed(code: str, path: Path) -> tuple[float, float]:
@@ -173,6 +205,19 @@ def reading(folder: Path) -> Iterator[tuple[str, float, float, str]]:
         yield f"read {size:.0f} MB of {name}", seconds, peak, f"{figures} ({limit})"
 
 
+def replaying(folder: Path) -> Iterator[tuple[str, float, float, str]]:
+    """The whole replay with its causes and the report, against orjson on the same file."""
+    for megabytes, most in ((10, 120), (100, 120), (1000, 220)):
+        path = folder / f"replay-{megabytes}.jsonl"
+        bodies(path, megabytes * 1_000_000)
+        size = path.stat().st_size / 1e6
+        (reference, _), (seconds, peak) = timed(ORJSON, path), timed(REPLAY, path)
+        figures = f"{size / seconds:.0f} MB/s, {seconds / reference:.1f} x orjson"
+        limit = f"at most 2.5 x orjson and {most} MB"
+        yield f"replay {size:.0f} MB of a request log", seconds, peak, f"{figures} ({limit})"
+        path.unlink()
+
+
 def rows(folder: Path) -> Iterator[tuple[str, float, float, str]]:
     """Name, seconds, megabytes, and the limit that the row is held against."""
     python = sys.executable
@@ -190,6 +235,7 @@ def rows(folder: Path) -> Iterator[tuple[str, float, float, str]]:
     help_seconds, peak = measured([python, "-m", "ctxdoc", "--help"])
     yield "ctxdoc --help", help_seconds, peak, f"under 2 x reference = {2 * reference:.2f} s"
     yield from reading(folder)
+    yield from replaying(folder)
 
 
 def main() -> None:
