@@ -55,14 +55,20 @@ def _causes(replay: Replay) -> Iterator[Advice]:
     for name, rows in of_cause.items():
         worst = max(rows, key=_lost)
         tokens = sum(row.miss.tokens or 0 for row in rows if row.miss)
-        pair = (worst.compared, worst.number) if worst.compared and worst.simulated else None
         yield Advice(
             id=name,
             what=CAUSES[name].fix,
             why=f"{name}: {_requests(len(rows))} lost {tokens:,} cached tokens",
             cost=sum((_lost(row) for row in rows), Decimal(0)),
-            pair=pair if pair and pair[0] < pair[1] else None,
+            pair=_pair_of(worst),
         )
+
+
+def _pair_of(row: Row) -> tuple[int, int] | None:
+    """Both requests as `diagnose` takes them: with bodies, the earlier one first in the log."""
+    if row.compared is None or row.simulated is None or row.compared >= row.number:
+        return None
+    return row.compared, row.number
 
 
 def _lost(row: Row) -> Decimal:
@@ -84,7 +90,7 @@ def _wastes(replay: Replay) -> Iterator[Advice]:
             what=CAUSES[name].fix,
             why=f"{name}: {_requests(len(rows))} paid {tokens:,} repeated tokens in full",
             cost=sum((waste.cost or Decimal(0) for waste in wastes), Decimal(0)),
-            pair=(worst.compared, worst.number) if worst.compared else None,
+            pair=_pair_of(worst),
         )
 
 

@@ -7,6 +7,8 @@ it as much as its model, its time and its own marks tell.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from msgspec import Struct
 
 from ctxdoc.causes.base import TOLERANCE_TOKENS, Confidence
@@ -17,7 +19,9 @@ from ctxdoc.render import RULES
 SHORTER = 0.97
 """A prompt under this share of the one before it has lost a part of its history."""
 FEW = 0.7
-"""Under this share the history gave way to something else."""
+"""Under this share the history gave way to something else, or the call is a side call."""
+LONGER = 4.0
+"""A prompt that is more than so many times as long goes on from another one."""
 
 
 class Rewrite(Struct, frozen=True, kw_only=True):
@@ -28,35 +32,111 @@ class Rewrite(Struct, frozen=True, kw_only=True):
     """Id of a cause."""
     confidence: Confidence
     explanation: str
+    lasting: bool = False
+    """Whether no lifetime that there is would have bridged the pause."""
+
+
+class Heard(Struct, frozen=True):
+    """What counters tell of a request."""
+
+    thread: int
+    """Number of the thread that it goes on from, inside of its session."""
+    before: int | None
+    """The request that it is compared with."""
+    rewrite: Rewrite | None
+
+
+class _Thread(Struct):
+    """Requests that go on from each other: one model, a prompt that grows."""
+
+    number: int
+    model: str
+    key: int
+    last: Request
+    tokens: int
+
+    def is_read_by(self, usage: Usage) -> bool:
+        """Whether a request reads just what the last one read and wrote."""
+        own = self.last.usage
+        cached = own.cache_read + own.cache_write if own else 0
+        return abs(usage.cache_read - cached) <= TOLERANCE_TOKENS
 
 
 class Counted:
-    """The requests of one session, compared one after the other."""
+    """The requests of one session, compared one after the other.
+
+    A session holds side calls as well: a small prompt among large ones is a thread of its own. It is
+    a compaction only if the large one never goes on, which shows at the end.
+    """
 
     def __init__(self) -> None:
-        self._last: Request | None = None
-        self._of_model: dict[str, Request] = {}
+        self._threads: list[_Thread] = []
+        self._recent: _Thread | None = None
+        self._waiting: dict[int, tuple[_Thread, Rewrite]] = {}
+        """Falls by the request: the thread that may go on, and what it is if it does not."""
         self._long = False
         """Whether the session writes for an hour."""
 
-    def next(self, request: Request) -> Rewrite | None:
-        """What was written again, or None where nothing was."""
+    def next(self, key: int, request: Request) -> Heard | None:
+        """What is known of a request; None for one without counters of its own."""
         usage = request.usage
         if usage is None or request.refused or not usage.input:
             return None
         model = short_model_id(request.model)
-        last, same = self._last, self._of_model.get(model)
-        self._last = self._of_model[model] = request
-        found = _rewrite(request, usage, same or last, switched=same is None, long=self._long)
+        own = [thread for thread in self._threads if thread.model == model]
+        before = self._continued(request, usage, own)
+        compared, rewrite = before or self._recent, None
+        if before is not None:
+            rewrite = self._compare(request, usage, before, switched=False)
+            self._waiting = {k: w for k, w in self._waiting.items() if w[0] is not before}
+        elif own:
+            larger = [thread for thread in own if usage.input < FEW * thread.tokens]
+            compared = max(larger, key=lambda thread: thread.key, default=None)
+            if compared is not None:
+                found = self._compare(request, usage, compared, switched=False)
+                if found is not None:
+                    self._waiting[key] = (compared, found)
+        elif compared is not None and usage.input >= FEW * compared.tokens:
+            rewrite = self._compare(request, usage, compared, switched=True)
+        heard = compared.key if compared else None
         self._long = bool(usage.cache_write_1h) or (self._long and not usage.cache_write_5m)
-        return found
+        if before is None:
+            before = _Thread(len(self._threads), model, key, request, usage.input)
+            self._threads.append(before)
+        before.key, before.last, before.tokens = key, request, usage.input
+        self._recent = before
+        return Heard(before.number, heard, rewrite)
+
+    def settled(self) -> Iterator[tuple[int, Rewrite]]:
+        """The falls that were no side calls, once the session is over."""
+        for key, (_, rewrite) in self._waiting.items():
+            yield key, rewrite
+
+    def _continued(self, request: Request, usage: Usage, own: list[_Thread]) -> _Thread | None:
+        """The thread that a request goes on from: the one whose entries it reads, or else the largest
+        prompt that it can have grown from."""
+        if request.event is Event.COMPACTION and own:
+            return max(own, key=lambda thread: thread.key)
+        fitting = [t for t in own if FEW * t.tokens <= usage.input <= LONGER * t.tokens]
+        read = [t for t in fitting if usage.cache_read and t.is_read_by(usage)]
+        if read:
+            return max(read, key=lambda thread: thread.key)
+        grown = [t for t in fitting if SHORTER * t.tokens <= usage.input]
+        if grown:
+            return max(grown, key=lambda thread: thread.tokens)
+        return min(fitting, key=lambda thread: thread.tokens, default=None)
+
+    def _compare(
+        self, request: Request, usage: Usage, before: _Thread, *, switched: bool
+    ) -> Rewrite | None:
+        return _rewrite(request, usage, before.last, switched=switched, long=self._long)
 
 
 def _rewrite(
-    request: Request, usage: Usage, before: Request | None, *, switched: bool, long: bool
+    request: Request, usage: Usage, before: Request, *, switched: bool, long: bool
 ) -> Rewrite | None:
-    earlier = before.usage if before else None
-    if before is None or earlier is None or not (earlier.cache_read or earlier.cache_write):
+    earlier = before.usage
+    if earlier is None or not (earlier.cache_read or earlier.cache_write):
         return None
     again = min(earlier.input - usage.cache_read, usage.cache_write)
     if again <= TOLERANCE_TOKENS:
@@ -68,8 +148,9 @@ def _rewrite(
     expired = gap is not None and gap >= life
     rewritten = f"{again:,} of {earlier.input:,} tokens of the earlier prompt were written again"
 
-    def found(cause: str, confidence: Confidence, why: str) -> Rewrite:
+    def found(cause: str, confidence: Confidence, why: str, *, lasting: bool = False) -> Rewrite:
         return Rewrite(
+            lasting=lasting,
             tokens=again,
             cause=cause,
             confidence=confidence,
@@ -88,7 +169,7 @@ def _rewrite(
     if expired and gap is not None:
         why = f"{gap / 60:.1f} min passed since the request before, more than the {life // 60} min"
         why += " that entries live"
-        return found("ttl_expired", Confidence.LIKELY, why)
+        return found("ttl_expired", Confidence.LIKELY, why, lasting=gap >= RULES.ttl_seconds["1h"])
     if usage.input < SHORTER * earlier.input:
         why = f"the prompt fell to {usage.input:,} tokens, so a part of the history was taken out"
         return found("history_rewritten", Confidence.LIKELY, why)

@@ -101,9 +101,16 @@ def fit(stretch: Sequence[Turn]) -> Growth:
         spread = n * (n * n - 1) / 12
         slope = sum((k - mean_k) * s for k, s in enumerate(sizes, start=1)) / spread
         prefix = mean - slope * mean_k
+        if prefix < 0:
+            # No prompt is smaller than nothing: the line goes through zero.
+            prefix = 0.0
+            slope = (
+                sum(k * s for k, s in enumerate(sizes, start=1)) * 6 / (n * (n + 1) * (2 * n + 1))
+            )
         varied = sum((s - mean) ** 2 for s in sizes)
         if n > 2:
-            r2 = 1.0 if not varied else slope**2 * spread / varied
+            off = sum((prefix + slope * k - s) ** 2 for k, s in enumerate(sizes, start=1))
+            r2 = 1.0 if not varied else max(0.0, 1 - off / varied)
     return Growth(
         first=stretch[0].number,
         last=stretch[-1].number,

@@ -2,7 +2,9 @@
 
 All prompts of a log are one tree whose nodes are blocks. A request adds what a token costs at three
 places only, the ends of what was read, of what was written and of the prompt; summing from the leaves
-to the root gives each block what all requests paid for it. So the work grows with the blocks that are
+to the root gives each block what all requests paid for it. A block has the size of its first sending; what
+a request read, wrote and paid in full is shared out by these sizes, so that the blocks of a request add
+up to its input. So the work grows with the blocks that are
 new, and not with the history that is sent again; and the tree is held in flat arrays, since a log of a
 gigabyte has a hundred thousand nodes.
 """
@@ -10,7 +12,7 @@ gigabyte has a hundred thousand nodes.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from typing import NamedTuple
@@ -22,11 +24,11 @@ from ctxdoc.model import Origin, Section, Usage
 from ctxdoc.price_table import Rates
 from ctxdoc.render import Prefix, Segment, segment_of
 
-ROUNDING = 2
-"""Tokens by which sizes inside an interval are off."""
 ZERO = Decimal(0)
 NANO = 10**9
 """Rates are whole numbers of this part of a dollar per million tokens."""
+SHARES = 1_000_000
+"""Shares of a block's size are whole numbers of this part of it."""
 DIGEST = 16
 """Bytes of a block's digest."""
 
@@ -51,6 +53,7 @@ class Block(Struct, frozen=True, kw_only=True):
     place: tuple[int, int]
     """Index of that message, and place of the block in it."""
     tokens: int
+    """Of one sending, in the mean."""
     times: int
     """Requests that sent it."""
     lifetime_tokens: int
@@ -87,6 +90,10 @@ class Lifetime:
         """Requests that end at a node; after summing, those that hold it."""
         self._rate = array("q")
         """Sums of rates, in the same way."""
+        self._share = array("q")
+        """Sums of what a sending was of the first one's size, in the same way."""
+        self._upto = array("l")
+        """Tokens from the root to here, by the sizes of the nodes."""
         self._unpriced = array("l")
         self._origin = array("b")
         self._sort = array("l")
@@ -103,21 +110,42 @@ class Lifetime:
         upto, keys = exchange.sizes.upto, exchange.prefix.keys
         if not keys:
             return Sent(start, start, 0)
-        read = bisect_right(upto, usage.cache_read + ROUNDING) if usage.cache_read else 0
-        cached = usage.cache_read + usage.cache_write
-        written = bisect_right(upto, cached + ROUNDING) if usage.cache_write else read
         tip = self._of_key[keys[-1]]
         self._count[tip] += 1
         if rates is None:
             self._unpriced[tip] += 1
-        else:
-            full, write = _nano(rates.input), _write_rate(usage, rates)
-            self._rate[tip] += full
-            if written:
-                self._rate[self._of_key[keys[written - 1]]] += write - full
-            if read:
-                self._rate[self._of_key[keys[read - 1]]] += _nano(rates.cache_read) - write
+        self._spread(exchange, usage, rates)
         return Sent(start, len(self._parent), upto[known - 1] if known else 0)
+
+    def _spread(self, exchange: Exchange, usage: Usage, rates: Rates | None) -> None:
+        """Shares what a request read, wrote and paid in full out among its blocks."""
+        keys = exchange.prefix.keys
+        cached = usage.cache_read + usage.cache_write
+        upto = exchange.sizes.upto
+        ends = (
+            (
+                _nearest(upto, usage.cache_read),
+                usage.cache_read,
+                _nano(rates.cache_read if rates else None),
+            ),
+            (_nearest(upto, cached), usage.cache_write, _write_rate(usage, rates)),
+            (len(keys), usage.uncached, _nano(rates.input if rates else None)),
+        )
+        behind, rows = 0, []
+        for end, tokens, rate in ends:
+            if end <= behind:
+                continue
+            node = self._of_key[keys[end - 1]]
+            whole = self._upto[node] - (self._upto[self._of_key[keys[behind - 1]]] if behind else 0)
+            share = round(tokens * SHARES / whole) if whole else 0
+            rows.append((node, share, rate * share // SHARES))
+            behind = end
+        # Each adds what it is more than the one behind it, which the sum from the leaves brings.
+        later_share = later_rate = 0
+        for node, share, rate in reversed(rows):
+            self._share[node] += share - later_share
+            self._rate[node] += rate - later_rate
+            later_share, later_rate = share, rate
 
     def _grow(self, exchange: Exchange) -> int:
         """Adds the new nodes; how many segments were there before."""
@@ -145,6 +173,8 @@ class Lifetime:
         self._tokens.append(tokens)
         self._count.append(0)
         self._rate.append(0)
+        self._share.append(0)
+        self._upto.append(tokens + (self._upto[parent] if parent >= 0 else 0))
         self._unpriced.append(0)
         self._origin.append(origin)
         self._sort.append(self._sorts.setdefault(sort, len(self._sorts)))
@@ -159,11 +189,13 @@ class Lifetime:
     def finish(self) -> None:
         """Sums from the leaves to the root; nothing can be added after it."""
         parents, count, rate, unpriced = self._parent, self._count, self._rate, self._unpriced
+        share = self._share
         for node in range(len(parents) - 1, -1, -1):
             above = parents[node]
             if above >= 0:
                 count[above] += count[node]
                 rate[above] += rate[node]
+                share[above] += share[node]
                 unpriced[above] += unpriced[node]
         self._of_key.clear()
 
@@ -210,7 +242,7 @@ class Blocks:
                 self._tokens.append(0)
                 self._costs.append(0)
             self._times[block] += tree._count[node]
-            self._tokens[block] += tree._tokens[node] * tree._count[node]
+            self._tokens[block] += tree._tokens[node] * tree._share[node] // SHARES
             cost = self._costs[block]
             known = cost is not None and not tree._unpriced[node]
             self._costs[block] = (
@@ -247,7 +279,7 @@ class Blocks:
             sort=self._sorts[tree._sort[node]],
             source=tree._sources[node],
             place=(tree._places[2 * node], tree._places[2 * node + 1]),
-            tokens=tree._tokens[node],
+            tokens=round(self._tokens[block] / self._times[block]) if self._times[block] else 0,
             times=self._times[block],
             lifetime_tokens=self._tokens[block],
             cost=None if cost is None else Decimal(cost) / (NANO * 1_000_000),
@@ -262,10 +294,21 @@ def _nano(rate: Decimal | None) -> int:
     return int(rate * NANO) if rate is not None else 0
 
 
-def _write_rate(usage: Usage, rates: Rates) -> int:
+def _nearest(upto: tuple[int, ...], tokens: int) -> int:
+    """How many leading blocks have that many tokens: entries end where blocks end."""
+    if not tokens:
+        return 0
+    place = bisect_left(upto, tokens)
+    if place == len(upto):
+        return place
+    before = upto[place - 1] if place else 0
+    return place + 1 if upto[place] - tokens <= tokens - before else place
+
+
+def _write_rate(usage: Usage, rates: Rates | None) -> int:
     """Nanodollars per million written tokens, both lifetimes together."""
-    if not usage.cache_write:
-        return _nano(rates.input)
+    if rates is None or not usage.cache_write:
+        return 0
     short = _nano(rates.cache_write_5m) * usage.cache_write_5m
     hour = _nano(rates.cache_write_1h) * usage.cache_write_1h
     return round((short + hour) / usage.cache_write)

@@ -16,14 +16,14 @@ from ctxdoc.causes import CAUSES, Case, Confidence, Group, Part
 from ctxdoc.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS
 from ctxdoc.causes.content import repeated_uncached
 from ctxdoc.counted import Counted, Rewrite
-from ctxdoc.diagnose import cost_of, find_causes, read_instead
+from ctxdoc.diagnose import find_causes, read_instead
 from ctxdoc.errors import InputError, NoRequestError
 from ctxdoc.growth import Growth, Turn, iter_growth
 from ctxdoc.lifetime import Blocks, Lifetime, Sent
 from ctxdoc.model import Log, Origin, Request, Section, Usage
 from ctxdoc.pricing import Tariff, find_rates, price, tariff_of
 from ctxdoc.render import RULES, Renderer
-from ctxdoc.sessions import Parter, Session
+from ctxdoc.sessions import Parter, Session, short_name
 from ctxdoc.tokens import is_opaque
 from ctxdoc.traits import missing_of
 
@@ -89,6 +89,8 @@ class Row(Struct, kw_only=True):
     reason: str | None = None
     """Why nothing is simulated."""
     fidelity: Fidelity | None = None
+    repeated: bool = False
+    """Whether it is another record of a response that is in the log: nothing is counted twice."""
     opaque: bool = False
     """Whether sizes are estimated although parts of the prompt do not show theirs."""
     judged: bool = False
@@ -158,9 +160,8 @@ def replay(log: Log, *, only: str = "", progress: Callable[[int], None] | None =
     log = replace(log, requests=())
     run = _Run(log, requests, only)
     order = tuple(in_time(requests))
-    if only or order != tuple(range(len(requests))):
-        # Sessions are parted in the order of the log.
-        run.part_all()
+    if only:
+        run.part_all(order)
     for count, index in enumerate(order, start=1):
         run.send(index)
         if progress is not None and count % TELL_EVERY == 0:
@@ -171,6 +172,7 @@ def replay(log: Log, *, only: str = "", progress: Callable[[int], None] | None =
 def _named(sessions: Sequence[Session], name: str) -> tuple[Session, ...]:
     """The session of that name, or the only one whose name begins so."""
     found = [s for s in sessions if s.id == name]
+    found = found or [s for s in sessions if short_name(s.id) == name]
     found = found or [s for s in sessions if s.id.startswith(name)]
     if len(found) == 1:
         return (found[0],)
@@ -209,16 +211,15 @@ class _Run:
         self.sent: dict[int, Sent] = {}
         self.counted: dict[str, Counted] = {}
         self.threads: dict[int, _Thread] = {}
-        self.last: dict[tuple[str, str], int] = {}
-        """Session and model → its last request without a body."""
+        self.heard: dict[tuple[str, int], _Thread] = {}
+        """The threads of sessions without bodies."""
 
-    def part_all(self) -> None:
-        """Parts the sessions ahead of the replay."""
-        for place, request in enumerate(self.requests):
-            self.parter.add(place, request)
-        if self.only:
-            (session,) = _named(self.parter.sessions(), self.only)
-            self.kept = frozenset(session.requests)
+    def part_all(self, order: Sequence[int]) -> None:
+        """Parts the sessions ahead of the replay, to know which requests are those of one."""
+        for place in order:
+            self.parter.add(place, self.requests[place])
+        (session,) = _named(self.parter.sessions(), self.only)
+        self.kept = frozenset(session.requests)
 
     def send(self, index: int) -> None:
         request = self.requests[index]
@@ -268,7 +269,8 @@ class _Run:
         _judge(row, case)
         self._thread(row, case, before)
         counters = row.counters
-        if counters is None:
+        row.repeated = case.part is Part.RECORD
+        if counters is None or row.repeated:
             return
         _price(row, request, counters)
         if self.kept is not None and row.number - 1 not in self.kept:
@@ -290,25 +292,27 @@ class _Run:
     def _count(self, row: Row, request: Request) -> None:
         """A request of which the log has counters at most."""
         usage = request.usage
-        if usage is None or request.refused:
+        if usage is None:
             return
         _price(row, request, usage)
+        if request.refused:
+            return
         if not request.session:
             row.reason = row.reason or NO_SESSION
             return
-        key = (row.session, row.tariff.model)
-        before = self.last.get(key)
-        self.last[key] = row.number - 1
+        heard = self.counted.setdefault(row.session, Counted()).next(row.number - 1, request)
+        if heard is None:
+            return
         row.judged = True
-        rewrite = self.counted.setdefault(row.session, Counted()).next(request)
-        row.compared = before + 1 if before is not None else None
-        if rewrite is not None:
-            row.miss = _miss_of(rewrite, usage, row.tariff)
-        thread = self.threads[before] if before is not None else _Thread(row.session)
+        row.compared = heard.before + 1 if heard.before is not None else None
+        if heard.rewrite is not None:
+            row.miss = _miss_of(heard.rewrite, usage, row.tariff)
+        key = (row.session, heard.thread)
+        thread = self.heard.setdefault(key, _Thread(row.session))
         self.threads[row.number - 1] = thread
-        replaced = rewrite is not None and rewrite.cause == "history_compacted"
+        replaced = row.miss is not None and row.miss.cause == "history_compacted"
         thread.turns.append(Turn(row.number, usage.input, starts=replaced))
-        row.oracle = _bound(row, usage, self._before(before), replaced)
+        row.oracle = _bound(row, usage, self._before(heard.before), replaced)
 
     def _before(self, index: int | None) -> Usage | None:
         row = self.rows[index] if index is not None else None
@@ -316,6 +320,11 @@ class _Run:
 
     def finished(self, order: tuple[int, ...], missing: tuple[str, ...]) -> Replay:
         self.lifetime.finish()
+        for session in self.counted.values():
+            for place, rewrite in session.settled():
+                fallen = self.rows[place]
+                if fallen is not None and fallen.reported is not None:
+                    fallen.miss = _miss_of(rewrite, fallen.reported, fallen.tariff)
         kept = range(len(self.rows)) if self.kept is None else sorted(self.kept)
         rows = {place: row for place in kept if (row := self.rows[place]) is not None}
         for place, sent in self.sent.items():
@@ -387,15 +396,18 @@ def _judge(row: Row, case: Case) -> None:
     if passed_often and cause.id in BY_COUNTERS_OF_ONE_PASS:
         return
     refused = case.part in (Part.REFUSAL, Part.RECORD)
-    if case.is_loss or refused:
+    lost = 0 if refused else _bounded_loss(case)
+    if lost > TOLERANCE_TOKENS or refused:
         row.miss = Miss(
             cause=cause.id,
             confidence=match.confidence,
             explanation=match.explanation,
-            tokens=None if refused else case.lost,
-            cost=None if refused else cost_of(case).lost,
-            avoidable=cause.avoidable,
+            tokens=None if refused else lost,
+            cost=None if refused else _saved(case.counters, lost, row.tariff),
+            avoidable=cause.avoidable and not _lasts_longer(case, cause.id),
         )
+    elif case.is_loss:
+        return
     elif cause.group is not Group.HEALTHY and cause.avoidable:
         tokens = repeated_uncached(case) if case.after.prefix.breakpoints else case.identical
         tokens = min(tokens, case.counters.uncached)
@@ -405,6 +417,25 @@ def _judge(row: Row, case: Case) -> None:
             tokens=tokens,
             cost=_saved(case.counters, tokens, row.tariff),
         )
+
+
+def _bounded_loss(case: Case) -> int:
+    """Lost tokens that the later prompt has: not what it left out, nor what is new at its end."""
+    prefix, sizes = case.after.prefix, case.after.sizes
+    had = {segment.digest for segment in case.before.prefix.segments}
+    end = len(prefix.segments)
+    messages = [s.digest in had for s in prefix.segments if s.section is Section.MESSAGES]
+    if any(messages):
+        while end and prefix.segments[end - 1].digest not in had:
+            end -= 1
+    most = max(0, sizes.at(end - 1) - case.counters.cache_read)
+    slack = max(TOLERANCE_TOKENS, TOLERANCE_SHARE * most)
+    return case.lost if case.lost <= most + slack else most
+
+
+def _lasts_longer(case: Case, cause: str) -> bool:
+    """Whether no lifetime that there is would have bridged the pause."""
+    return cause == "ttl_expired" and (case.gap or 0) >= RULES.ttl_seconds["1h"]
 
 
 def _is_plainly_healthy(case: Case) -> bool:
@@ -426,7 +457,7 @@ def _miss_of(rewrite: Rewrite, usage: Usage, tariff: Tariff) -> Miss:
         explanation=rewrite.explanation,
         tokens=rewrite.tokens,
         cost=_saved(usage, rewrite.tokens, tariff),
-        avoidable=CAUSES[rewrite.cause].avoidable,
+        avoidable=CAUSES[rewrite.cause].avoidable and not rewrite.lasting,
     )
 
 

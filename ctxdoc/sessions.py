@@ -8,6 +8,7 @@ has neither an id nor a body are the session of their file.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from hashlib import blake2b
 
@@ -25,6 +26,14 @@ class Session(Struct, frozen=True, kw_only=True):
     """The session that it was forked from."""
     requests: tuple[int, ...]
     """Their places in the log, from 0."""
+
+
+UUID_TAIL = re.compile(r"(?<=^[0-9a-f]{8})-[0-9a-f-]{27}")
+
+
+def short_name(name: str) -> str:
+    """A session's name as a person writes it: of an UUID the beginning."""
+    return UUID_TAIL.sub("", name)
 
 
 def part(requests: Iterable[Request]) -> tuple[Session, ...]:
@@ -51,6 +60,7 @@ class Parter:
         """Chain of the messages up to one → the session that had it first."""
         self._rows: dict[bytes, _Row] = {}
         """First message → the last request that began with it."""
+        self._made_up: set[str] = set()
         self._of_file: dict[str, str] = {}
         """Log → the session of its requests without a body."""
 
@@ -106,10 +116,16 @@ class Parter:
         """The session of a request and, for the first of a fork, the session it left."""
         if request.session:
             head, slash, _ = request.session.rpartition("/")
-            return request.session, head if slash else None
+            # A name that was made up here before is not the log's.
+            name = (
+                f"{request.session} (log)" if request.session in self._made_up else request.session
+            )
+            return name, head if slash else None
         if request.body is None:
             # Nothing tells these apart: one session a file.
-            return self._of_file.setdefault(request.source, self._new()), None
+            if request.source not in self._of_file:
+                self._of_file[request.source] = self._new()
+            return self._of_file[request.source], None
         has_tools = bool(request.body.tools)
         for key in reversed(row.pairs):
             if key in self._ends:
@@ -120,7 +136,11 @@ class Parter:
         return self._new(), shared
 
     def _new(self) -> str:
-        return f"s{len(self._members) + 1}"
+        number = len(self._members) + 1
+        while f"s{number}" in self._members:
+            number += 1
+        self._made_up.add(f"s{number}")
+        return f"s{number}"
 
 
 class _Row(Struct, frozen=True, gc=False):

@@ -85,7 +85,7 @@ class Ledger:
         exact = bool(start or ends) or prefix.root in self._ratios
         return Sizes(
             upto=upto,
-            total=usage.input if usage else (upto[-1] if upto else 0),
+            total=(usage.input if usage else 0) or (upto[-1] if upto else 0),
             origin=Origin.CALIBRATED if exact else Origin.ESTIMATED,
             ends=(*_ends_upto(start, before), *ends),
         )
@@ -138,9 +138,12 @@ class Ledger:
         ends: list[tuple[int, int]] = []
         most = base
         for count, key in enumerate(prefix.keys[start:], start=start + 1):
-            if count in own:
-                tokens = own[count]
-            elif key in known and _fits(count, known[key], own):
+            if count in own and own[count] >= most:
+                # A prompt whose last blocks are not counted ends where it was cached.
+                ends.append((count, own[count]))
+                most = own[count]
+                continue
+            if key in known and _fits(count, known[key], own):
                 tokens = known[key]
             else:
                 continue

@@ -44,7 +44,10 @@ def call(
 
 def last_of(*calls: Request) -> Rewrite | None:
     session = Counted()
-    return [session.next(each) for each in calls][-1]
+    heard = [session.next(number, each) for number, each in enumerate(calls)]
+    settled = dict(session.settled())
+    last = heard[-1]
+    return settled.get(len(calls) - 1) or (last.rewrite if last else None)
 
 
 FIRST = call(0, 0, 20_000)
@@ -88,6 +91,8 @@ FIRST = call(0, 0, 20_000)
         ((FIRST, call(20, 0, 20_800, event=Event.THINKING)), "thinking_settings_changed", 20_004),
         # nothing is cached before: nothing can be lost
         ((call(0, 0, 0), call(20, 0, 20_000)), None, 0),
+        # a side call among large prompts is no compaction: the large one goes on
+        ((FIRST, call(20, 0, 3_000), call(40, 20_000, 800)), None, 0),
         # a call that failed leaves the one before it to compare with
         ((FIRST, call(10, 0, 0, error="overloaded"), call(20, 20_000, 800)), None, 0),
     ],
@@ -97,6 +102,21 @@ def test_a_rewrite_has_the_cause_that_the_log_proves(
 ) -> None:
     found = last_of(*calls)
     assert (found.cause, found.tokens) == (cause, tokens) if found else cause is None
+
+
+def test_a_side_call_is_a_thread_of_its_own_and_a_compaction_is_not_known_until_the_end() -> None:
+    """Three small calls between large ones: nothing is written again, and there are two threads."""
+    session, read = Counted(), 20_000
+    heard = [session.next(0, FIRST)]
+    for number in range(1, 7):
+        side = number % 2
+        heard.append(
+            session.next(number, call(20 * number, 0 if side else read, 3_000 if side else 800))
+        )
+        read += 0 if side else 800
+    assert [h.thread for h in heard if h] == [0, 1, 0, 1, 0, 1, 0]
+    assert list(session.settled()) == []
+    assert not any(h.rewrite for h in heard[::2] if h)
 
 
 def test_the_word_of_the_api_makes_a_change_likely() -> None:

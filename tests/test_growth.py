@@ -35,6 +35,13 @@ def test_the_square_term_overtakes_where_half_a_n_squared_is_n_p() -> None:
     assert round(found.exact) == 16_789_320
 
 
+def test_no_prompt_is_smaller_than_nothing() -> None:
+    """A line through (1, 588) and (2, 1372) begins at -196: through zero it has the slope
+    (588 + 2 · 1372) / 5."""
+    found = fit(turns(588, 1372))
+    assert (found.prefix, found.per_turn) == (0, pytest.approx(666.4))
+
+
 def test_one_request_has_no_slope_and_two_have_no_r2() -> None:
     one, two = fit(turns(500)), fit(turns(500, 700))
     assert (one.prefix, one.per_turn, one.r2, one.square_overtakes_at) == (500, None, None, None)
@@ -80,5 +87,6 @@ def test_stretches_tile_a_session_and_their_exact_sums_are_the_recorded_ones(
     assert [g.first for g in found] == [1, *(g.last + 1 for g in found[:-1])]
     assert sum(g.recorded for g in found) == sum(sizes)
     for growth in found:
-        assert growth.exact == pytest.approx(growth.recorded, rel=1e-9, abs=1e-3)
+        if growth.prefix > 0:
+            assert growth.exact == pytest.approx(growth.recorded, rel=1e-9, abs=1e-3)
         assert growth.r2 is None or -1e-9 <= growth.r2 <= 1 + 1e-9

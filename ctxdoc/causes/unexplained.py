@@ -20,7 +20,10 @@ from ctxdoc.causes.content import quote
 
 def _match(case: Case) -> Match | None:
     change = case.divergence
-    if change is None:
+    if case.part is Part.NEVER_CACHED:
+        text = "The body has a breakpoint and is long enough, yet nothing was written or read: the "
+        text += "breakpoint did not reach the API, or the counters are not what it said."
+    elif change is None:
         text = "The counters do not fit what the requests show, and no rule explains it."
     else:
         place = change.place
@@ -33,7 +36,7 @@ CAUSE = Cause(
     id="unexplained",
     title="the prefix changed, and no rule knows why",
     group=Group.CONTENT,
-    parts=frozenset({Part.DIVERGENCE}),
+    parts=frozenset({Part.DIVERGENCE, Part.NEVER_CACHED}),
     fix="Look at the first differing byte above and find out what in your code writes that place. If it "
     "has to differ, put it behind the last breakpoint, into the newest message.",
     general=True,

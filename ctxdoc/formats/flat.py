@@ -30,7 +30,7 @@ from ctxdoc.formats.answer import response_of
 from ctxdoc.formats.base import (
     Format,
     Item,
-    by_record,
+    by_document,
     opens_json,
     read_body,
     read_cost,
@@ -136,5 +136,5 @@ FORMAT = Format(
     example="usage.jsonl",
     traits=frozenset({Trait.PARSED_BYTES, Trait.TIME, Trait.USAGE, Trait.SESSION}),
     matches=_matches,
-    read=by_record(_read),
+    read=by_document(_read),
 )

@@ -28,6 +28,7 @@ SHORT = 512
 _LIST = re.compile(rb'"messages"\s*:\s*\[\s*')
 _TOOLS = re.compile(rb'"tools"\s*:\s*')
 _SYSTEM = re.compile(rb'"system"\s*:\s*')
+_OPEN, _CLOSE = re.compile(rb"\[\s*"), re.compile(rb"\s*\]")
 _COMMA = re.compile(rb"\s*,\s*")
 MARK = f'"{secrets.token_hex(12)}"'.encode()
 """Stands for what was cut out; no log can know it."""
@@ -217,14 +218,16 @@ def _without(
 
 def _end_of_list(line: bytes, start: int, items: tuple[bytes, ...]) -> int:
     """Where a list ends whose items are known; the start where it is not that list."""
-    at = start
-    for item in items:
-        at = line.find(item, at, at + len(item) + 16)
-        if at < 0:
+    opened = _OPEN.match(line, start)
+    at = opened.end() if opened else start
+    for place, item in enumerate(items):
+        comma = _COMMA.match(line, at) if place else None
+        at = comma.end() if comma else at
+        if not opened or (place and not comma) or not line.startswith(item, at):
             return start
         at += len(item)
-    end = line.find(b"]", at, at + 16)
-    return end + 1 if end >= 0 else start
+    closed = _CLOSE.match(line, at)
+    return closed.end() if closed else start
 
 
 def _small(

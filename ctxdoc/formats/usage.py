@@ -15,6 +15,8 @@ import msgspec
 
 from ctxdoc.model import Usage
 
+MOST = 10**10
+"""No counter of one request is larger."""
 Counters = Mapping[str, Any]
 
 
@@ -25,13 +27,13 @@ def count(values: Counters, *names: str) -> int:
     """
     for name in names:
         value = values.get(name)
-        if type(value) is int and value >= 0:
+        if type(value) is int and 0 <= value <= MOST:
             return value
         if value is None:
             continue
         if isinstance(value, float) and value.is_integer():
             value = int(value)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
             raise msgspec.ValidationError(f"counter '{name}' is no whole number from 0 up")
         return value
     return 0

@@ -25,7 +25,9 @@ class Kind(Struct, kw_only=True):
     count: int = 0
     tokens: int = 0
     """Over the life of the log."""
-    cost: Decimal = Decimal(0)
+    cost: Decimal | None = None
+    """USD of what is priced; None where nothing is."""
+    unpriced: int = 0
 
 
 def kinds_of(blocks: Blocks) -> list[Kind]:
@@ -37,8 +39,11 @@ def kinds_of(blocks: Blocks) -> list[Kind]:
         kind.name = name
         kind.count += 1
         kind.tokens += block.lifetime_tokens
-        kind.cost += block.cost or Decimal(0)
-    return sorted(found.values(), key=lambda kind: (-kind.cost, -kind.tokens, kind.name))
+        if block.cost is None:
+            kind.unpriced += 1
+        else:
+            kind.cost = (kind.cost or Decimal(0)) + block.cost
+    return sorted(found.values(), key=lambda k: (-(k.cost or Decimal(0)), -k.tokens, k.name))
 
 
 def kind_name(block: Block) -> str:

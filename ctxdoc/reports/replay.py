@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
@@ -37,9 +37,9 @@ from ctxdoc.reports.replay_json import (
     sum_of,
     totals_of,
 )
+from ctxdoc.sessions import short_name
 from ctxdoc.tokens import ERROR_SHARE
 
-UUID_TAIL = re.compile(r"(?<=^[0-9a-f]{8})-[0-9a-f-]{27}")
 SHOWN_SESSIONS = 6
 SHOWN_CAUSES = 8
 SHOWN_BLOCKS = 8
@@ -140,7 +140,9 @@ def _main_rows(replay: Replay) -> Iterator[Line]:
 
 def _money(rows: Sequence[Row]) -> str:
     cost = _cost_of(rows)
-    unpriced = sum(row.cost is None and row.counters is not None for row in rows)
+    unpriced = sum(
+        row.cost is None and row.counters is not None and not row.repeated for row in rows
+    )
     rest = f"; {counted(unpriced, 'request')} of unpriced models" if unpriced else ""
     if cost is None:
         return f"-{rest}"
@@ -211,7 +213,7 @@ def _growth(replay: Replay) -> Iterator[Line]:
 def _stretch(grown: Grown, several: bool) -> str:
     fit = grown.fit
     where = f"requests {grown.rows[0]:,} to {grown.rows[-1]:,}"
-    where += f" of {_short(grown.session)}" if several else ""
+    where += f" of {short_name(grown.session)}" if several else ""
     r2 = "" if fit.r2 is None else f", R² {fit.r2:.3f}"
     return (
         f"{where}: P {fit.prefix:,.0f} + {fit.per_turn or 0:,.0f} a turn{r2}; "
@@ -277,6 +279,7 @@ def _advice_rows(advice: Sequence[Advice], log_name: str) -> Iterator[Line]:
 
 
 def _command(item: Advice, log_name: str) -> str:
+    log_name = shlex.quote(log_name)
     if item.pair:
         return f"ctxdoc diagnose {log_name} --pair {item.pair[0]},{item.pair[1]}"
     if item.id in CAUSES:
@@ -289,7 +292,7 @@ def _blocks(replay: Replay, excerpts: bool) -> Iterator[Part]:
     if not blocks:
         return
     kinds = kinds_of(blocks)
-    whole = sum((kind.cost for kind in kinds), Decimal(0))
+    whole = sum((kind.cost or Decimal(0) for kind in kinds), Decimal(0))
     yield Table(
         "Where the input goes",
         ("part", "blocks", "tokens sent", "cost", "share"),
@@ -298,8 +301,8 @@ def _blocks(replay: Replay, excerpts: bool) -> Iterator[Part]:
                 kind.name,
                 f"{kind.count:,}",
                 f"{kind.tokens:,}",
-                money_text(kind.cost),
-                share_text(kind.cost, whole),
+                money_text(kind.cost) + (" and more" if kind.unpriced and kind.cost else ""),
+                "-" if kind.cost is None else share_text(kind.cost, whole),
             )
             for kind in kinds
         ),
@@ -338,8 +341,8 @@ def _sessions(replay: Replay) -> Iterator[Part]:
         start = own[0].request.at
         rows.append(
             (
-                _short(session.id),
-                _short(session.parent or "-"),
+                short_name(session.id),
+                short_name(session.parent or "-"),
                 f"{len(own):,}",
                 money_text(costs[session.id]),
                 money_text(_lost(own)),
@@ -352,11 +355,6 @@ def _sessions(replay: Replay) -> Iterator[Part]:
     if len(sessions) > SHOWN_SESSIONS:
         more = counted(len(sessions) - SHOWN_SESSIONS, "more session")
         yield Notes("", (f"… and {more}; --session ID shows one",))
-
-
-def _short(name: str) -> str:
-    """A session's name; of an UUID the beginning, which --session takes."""
-    return UUID_TAIL.sub("", name)
 
 
 def _not_judged(rows: Sequence[Row]) -> Iterator[str]:

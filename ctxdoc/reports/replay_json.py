@@ -74,7 +74,7 @@ def usages_of(row: Row) -> tuple[Usage, ...]:
     """The reported counters of a request and of its compaction passes, which no other counter holds
     (facts 1.9); empty where it has none."""
     response = row.request.response
-    if row.reported is None or response is None:
+    if row.reported is None or response is None or row.repeated:
         return ()
     return (row.reported, *response.iterations)
 
@@ -110,8 +110,8 @@ def totals_json(replay: Replay) -> dict[str, Json]:
     rows = replay.rows
     reported, simulated = reported_of(replay), simulated_of(replay)
     totals = totals_of(reported)
-    with_counters = sum(row.reported is not None for row in rows)
-    measured = [row for row in rows if row.reported is not None]
+    measured = [row for row in rows if row.reported is not None and not row.repeated]
+    with_counters = len(measured)
     guessed = [row for row in rows if row.reported is None and row.simulated is not None]
     return {
         **{name: totals[name] if reported else None for name in (*PARTS[:4], "input", "output")},
