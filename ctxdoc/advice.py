@@ -133,8 +133,8 @@ def _results(replay: Replay) -> Iterator[Advice]:
         id="large_tool_results",
         what="Keep large tool results out before they are sent first: write them to a file and leave a "
         "pointer, or cut them at the source. Taking them out later rewrites the prefix.",
-        why=f"{len(blocks):,} {noun} of {LARGE_RESULT:,} tokens or more were sent again to {tokens:,} "
-        "tokens in all",
+        why=f"{len(blocks):,} {noun} of {LARGE_RESULT:,} tokens or more, sent to {tokens:,} tokens "
+        "in all",
         cost=_cost_of(blocks),
     )
 
@@ -148,7 +148,7 @@ def _images(replay: Replay) -> Iterator[Advice]:
         id="images",
         what="Send images smaller from the start: tokens are ⌈w/28⌉·⌈h/28⌉. Dropping them later "
         "rewrites the prefix.",
-        why=f"{len(blocks):,} blocks with images were sent to {tokens:,} tokens in all",
+        why=f"{len(blocks):,} blocks with images, sent to {tokens:,} tokens in all",
         cost=_cost_of(blocks),
     )
 

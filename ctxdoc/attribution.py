@@ -33,7 +33,8 @@ def case_of_pair(before: Request, after: Request) -> Case:
     one = replayer.measure(before, replayer.render(before))
     replayer.send(one)
     two = replayer.measure(after, replayer.render(after), one)
-    return _case(one, two, replayer.send(two))
+    alive = replayer.alive_for(one, two)
+    return _case(one, two, replayer.send(two), alive=alive)
 
 
 def iter_cases(
@@ -88,6 +89,7 @@ class Cases:
         earlier = chosen if chosen is not None else self._find(request, prefix)
         before = self._exchange(earlier) if earlier is not None else None
         exchange = self._replayer.measure(request, prefix, before)
+        alive = self._replayer.alive_for(before, exchange) if before is not None else None
         outcome = self._replayer.send(exchange)
         self._keep(number, exchange)
         if not request.refused:
@@ -96,7 +98,7 @@ class Cases:
             return _case(replace(exchange, usage=None), exchange, outcome, first=True), None
         if self.consume and not request.refused:
             self._let_go(earlier, before.prefix, prefix)
-        return _case(before, exchange, outcome, whole_log=True), earlier
+        return _case(before, exchange, outcome, alive=alive, whole_log=True), earlier
 
     def _find(self, request: Request, prefix: Prefix) -> int | None:
         """The request that this one goes on from, or shares most with; None where nothing says that
@@ -146,6 +148,7 @@ def _case(
     outcome: Outcome,
     *,
     first: bool = False,
+    alive: int | None = None,
     whole_log: bool = False,
 ) -> Case:
     usage = after.usage
@@ -172,7 +175,7 @@ def _case(
         related=False,
         whole_log=whole_log,
     )
-    return replace(case, part=_first_part(case)) if first else _attributed(case)
+    return replace(case, part=_first_part(case)) if first else _attributed(case, alive)
 
 
 def _first_part(case: Case) -> Part:
@@ -207,8 +210,11 @@ def _refusal(after: Exchange) -> Refusal | None:
     return find_refusal(after.prefix)
 
 
-def _attributed(case: Case) -> Case:
-    """Adds what had been cached, what was lost, and which rule each lost token is due to."""
+def _attributed(case: Case, alive: int | None) -> Case:
+    """Adds what had been cached, what was lost, and which rule each lost token is due to.
+
+    `alive` are the tokens of the earlier prompt whose entries had not ended, where some had.
+    """
     if case.same_response:
         return replace(case, part=Part.RECORD)
     if case.refusal is not None or case.after.request.refused:
@@ -218,13 +224,15 @@ def _attributed(case: Case) -> Case:
     read = case.counters.cache_read
     # Entries of other requests that go on differently are no part of this comparison.
     reached = [max(read, min(_as_read(tokens, read), case.identical)) for tokens in could]
+    # What had ended would have been lost without a difference too.
+    ended = 0 if alive is None else max(0, cached - max(alive, reached[Relax.REACH]))
     due = {
         Part.PROVIDER: reached[Relax.NOTHING] - read,
         Part.VISIBILITY: reached[Relax.VISIBILITY] - reached[Relax.NOTHING],
-        Part.EXPIRY: reached[Relax.EXPIRY] - reached[Relax.VISIBILITY],
+        Part.EXPIRY: reached[Relax.EXPIRY] - reached[Relax.VISIBILITY] + ended,
         Part.PLACE: reached[Relax.PLACE] - reached[Relax.EXPIRY],
         Part.REACH: reached[Relax.REACH] - reached[Relax.PLACE],
-        Part.DIVERGENCE: max(0, cached - reached[Relax.REACH]),
+        Part.DIVERGENCE: max(0, cached - ended - reached[Relax.REACH]),
     }
     worth = {part: tokens for part, tokens in due.items() if tokens > TOLERANCE_TOKENS}
     parts = NO_PARTS | worth if worth else NO_PARTS

@@ -86,6 +86,14 @@ class Cache:
             usage=usage, hit=hit, could_read=tuple(step.sizes.at(index) for index in hits)
         )
 
+    def longest_live(self, prefix: Prefix, step: Step) -> int | None:
+        """The longest prefix of another prompt that could be read at the time and place of a request."""
+        for index in range(len(prefix.keys) - 1, -1, -1):
+            entries = self._entries.get(prefix.keys[index], ())
+            if any(_live(entry, step, Relax.NOTHING) for entry in entries):
+                return index
+        return None
+
     def _hits(self, step: Step) -> list[int | None]:
         """The longest entry with each of `Relax`; when all rules find what none limits, that is all
         of them."""

@@ -54,6 +54,8 @@ class _Thread(Struct):
     key: int
     last: Request
     tokens: int
+    was_read: bool = False
+    """Whether any request has read something."""
 
     def is_read_by(self, usage: Usage) -> bool:
         """Whether a request reads just what the last one read and wrote."""
@@ -87,7 +89,14 @@ class Counted:
         before = self._continued(request, usage, own)
         compared, rewrite = before or self._recent, None
         if before is not None:
-            rewrite = self._compare(request, usage, before, switched=False)
+            if (
+                before.was_read
+                or usage.cache_read
+                or usage.input > before.tokens + TOLERANCE_TOKENS
+            ):
+                rewrite = self._compare(request, usage, before, switched=False)
+            # Else calls of one size that never read: prompts of their own, such as titles.
+            before.was_read |= usage.cache_read > 0
             self._waiting = {k: w for k, w in self._waiting.items() if w[0] is not before}
         elif own:
             larger = [thread for thread in own if usage.input < FEW * thread.tokens]
@@ -101,7 +110,9 @@ class Counted:
         heard = compared.key if compared else None
         self._long = bool(usage.cache_write_1h) or (self._long and not usage.cache_write_5m)
         if before is None:
-            before = _Thread(len(self._threads), model, key, request, usage.input)
+            before = _Thread(
+                len(self._threads), model, key, request, usage.input, usage.cache_read > 0
+            )
             self._threads.append(before)
         before.key, before.last, before.tokens = key, request, usage.input
         self._recent = before

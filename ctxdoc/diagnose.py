@@ -236,7 +236,10 @@ def _open_parts(case: Case) -> frozenset[Part]:
         return frozenset((case.part, Part.ACCOUNTING, Part.NOTHING))
     if case.part is Part.NOTHING and not any(case.parts.values()):
         return NOTHING_LOST
-    lost = (part for part, tokens in case.parts.items() if tokens)
+    lost = {part for part, tokens in case.parts.items() if tokens}
+    if Part.EXPIRY in lost and case.divergence is not None:
+        # What changed is worth a word although the pause alone explains the loss.
+        lost.add(Part.DIVERGENCE)
     return NOTHING_LOST.union(lost)
 
 

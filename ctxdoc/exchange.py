@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ctxdoc.cache import FIRST_RESPONSE_SECONDS, Cache, Outcome, Step, find_refusal
 from ctxdoc.diff import common_segments
 from ctxdoc.model import Origin, Request, Usage
-from ctxdoc.render import Prefix, Renderer
+from ctxdoc.render import RULES, Prefix, Renderer
 from ctxdoc.tokens import Ledger, Sizes
 
 
@@ -82,6 +82,18 @@ class Replayer:
                 replace(step, prefix=replace(step.prefix, segments=()), sizes=NO_SIZES)
             )
         return self.cache.send(step)
+
+    def alive_for(self, before: Exchange, after: Exchange) -> int | None:
+        """Tokens of an earlier prompt whose entries still live when a later request is sent; None
+        where its lifetimes do not tell that any is gone."""
+        one, two = before.request.at, after.request.at
+        lives = [before.prefix.segments[mark].ttl for mark in before.prefix.breakpoints]
+        if one is None or two is None or not lives:
+            return None
+        longest = max(RULES.ttl_seconds[life or "5m"] for life in lives)
+        if (two - one).total_seconds() < longest:
+            return None
+        return before.sizes.at(self.cache.longest_live(before.prefix, step_of(after)))
 
 
 NO_SIZES = Sizes(upto=(), total=0, origin=Origin.NONE)

@@ -161,3 +161,26 @@ def test_thinking_that_the_api_strips_is_rendered_alike(tmp_path: Path) -> None:
         assert (alone.keys, alone.data, alone.row) == (shared.keys, shared.data, shared.row)
         stripped = [s.data for s in shared.unrendered]
         assert [s.data for s in alone.unrendered] == stripped
+
+
+def test_a_list_of_tools_with_one_more_is_another_list(tmp_path: Path) -> None:
+    """The first line has the longer list elsewhere, ahead of its own."""
+    rows = demo_session()[:2]
+    tools = rows[0]["request"]["tools"]
+    rows[0] = {"metadata": {"tools": [*tools, 5]}, **rows[0]}
+    rows[1]["request"]["tools"] = [*tools, 5]
+    one, two = both(tmp_path, lines(rows))
+    assert one == two
+
+
+def test_a_body_of_another_api_stays_one_when_its_history_repeats(tmp_path: Path) -> None:
+    user = {"role": "user", "content": "word " * 200}
+    body = {"model": "m", "messages": [user, {"role": "tool", "content": "x"}, user]}
+    usage = {"input_tokens": 9, "output_tokens": 1}
+    rows = [{**body, "system": "s", "usage": usage}]
+    rows.append({**body, "messages": [*body["messages"], user], "max_tokens": 9, "usage": usage})
+    path = tmp_path / "log.jsonl"
+    path.write_text(lines(rows))
+    logs = (read_log([str(path)], condense=condense) for condense in (False, True))
+    one, two = ([request.body is None for request in log.requests] for log in logs)
+    assert one == two

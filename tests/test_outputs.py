@@ -21,7 +21,7 @@ from PIL import Image, ImageStat
 from ctxdoc.cli import progress
 from ctxdoc.load import read_log
 from ctxdoc.outputs import OUTPUTS, Style
-from ctxdoc.outputs.plot import write_picture
+from ctxdoc.outputs.plot import MOST_CAUSES, write_picture
 from ctxdoc.replay import replay
 from ctxdoc.reports import Chart, Report
 from ctxdoc.reports.base import Bar, Line
@@ -240,3 +240,20 @@ def test_a_large_log_shows_its_progress_on_a_terminal_and_nowhere_else(tmp_path:
 
 def test_a_small_log_shows_no_progress() -> None:
     assert on_a_terminal([sys.executable, "-m", "ctxdoc", "replay", str(SESSION)]) == b""
+
+
+def test_a_command_can_be_pasted_whatever_the_log_is_called(tmp_path: Path) -> None:
+    path = tmp_path / "my log; echo PWNED.jsonl"
+    path.write_bytes(SESSION.read_bytes())
+    shown = run("replay", str(path)).stdout.decode().replace("\n", " ")
+    assert "ctxdoc diagnose '" in shown
+    assert "diagnose my log;" not in shown
+
+
+def test_many_causes_share_the_last_marker() -> None:
+    bars = tuple(
+        Bar(at=n, read=1, written=1, uncached=0, mark=f"cause_{n % 12}") for n in range(1, 40)
+    )
+    drawn = write_picture(Chart(title="t", bars=bars, lines=()), "svg").decode()
+    assert drawn.count("miss: cause_") == MOST_CAUSES - 1
+    assert "miss: other causes" in drawn

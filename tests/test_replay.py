@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from ctxdoc.advice import advise
 from ctxdoc.load import read_log
 from ctxdoc.replay import Fidelity, Replay, in_time, replay
+from ctxdoc.reports.blocks import kinds_of
 from ctxdoc.reports.replay_json import replay_json
 from tests.sessions import (
     SESSION,
@@ -332,3 +333,137 @@ def test_unknown_numbers_are_null_in_json(tmp_path: Path) -> None:
     assert data["requests"][1]["simulated"]["cache_read"] > 0
     assert data["totals"]["requests_with_counters"] == 1
     assert data["totals"]["simulated"]["requests_without_counters"] == 1
+
+
+def plain(text: str, usage: Body | None, seconds: float, system: str = "", **more: Any) -> Body:
+    """A record of one question with a marked system prompt."""
+    block = {"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}
+    body: Body = {"model": "claude-sonnet-4-5", "messages": [{"role": "user", "content": text}]}
+    if system:
+        body["system"] = [block]
+    row = record(body, START + timedelta(seconds=seconds), usage, 1)
+    if row["response"]:
+        row["response"]["id"] = f"msg_{seconds}_{len(text)}"
+    return {**row, **more}
+
+
+def used(uncached: int, read: int, written: int) -> Body:
+    return {
+        "input_tokens": uncached,
+        "cache_read_input_tokens": read,
+        "cache_creation_input_tokens": written,
+        "output_tokens": 10,
+    }
+
+
+LONG = prose(random.Random(4), 24_000)
+
+
+def test_a_marked_prompt_of_which_nothing_was_cached_is_waste_and_no_fault(tmp_path: Path) -> None:
+    """A proxy that drops the breakpoint, or the counters, looks like this."""
+    (row,) = replayed(tmp_path, [plain("hi", used(6000, 0, 0), 0, LONG)]).rows
+    assert row.miss is None
+    assert row.waste is not None
+    assert row.waste.cause == "unexplained"
+    assert "did not reach the API" in row.waste.explanation
+
+
+@pytest.mark.parametrize(
+    "usages",
+    [
+        # the end of the system prompt is computed a few tokens behind what was read
+        [used(0, 0, 6100), used(120, 6003, 0), used(300, 6000, 0)],
+        # a log whose counters contradict what its text weighs
+        [used(0, 0, 6100), used(10, 20, 5), used(50_000, 0, 0)],
+        # nothing behind the breakpoint is counted
+        [used(0, 0, 5000)],
+        [used(0, 0, 0)],
+    ],
+)
+def test_the_blocks_of_a_log_add_up_to_its_input(usages: list[Body], tmp_path: Path) -> None:
+    rows = [plain("hi " * (5 + n), usage, 20 * n, LONG) for n, usage in enumerate(usages)]
+    found = replayed(tmp_path, rows)
+    output = sum(usage["output_tokens"] for usage in usages) * Decimal(15) / MILLION
+    paid = sum(row.cost or 0 for row in found.rows) - output
+    assert sum(block.cost or 0 for block in found.blocks) == pytest.approx(
+        paid, rel=Decimal("1e-3")
+    )
+    whole = sum(row.reported.input for row in found.rows if row.reported)
+    sent = sum(block.lifetime_tokens for block in found.blocks)
+    assert sent == pytest.approx(whole, rel=1e-3, abs=len(usages) * 3)
+
+
+def test_no_more_is_lost_than_the_prompt_has(tmp_path: Path) -> None:
+    """The history of 20,000 tokens went; of the 3,000 that are sent instead some could have been
+    read, but no more than are there."""
+    rows = [plain("first words", used(10, 0, 20_000), 0, LONG)]
+    rows.append(plain("first words", used(0, 0, 3000), 30, LONG[:9000] + "x"))
+    for row in replayed(tmp_path, rows).rows:
+        if row.miss and row.miss.tokens and row.reported:
+            assert row.miss.tokens <= row.reported.input - row.reported.cache_read
+
+
+def test_a_change_after_the_entries_had_ended_cost_nothing(tmp_path: Path) -> None:
+    """Five hours later the clock in the prompt went on: the entries were gone without it, and no
+    lifetime would have held them."""
+    rows = [plain("go", used(10, 0, 6000), 0, f"It is 09:00:01. {LONG}")]
+    rows.append(plain("go", used(10, 0, 6000), 18_000, f"It is 14:00:01. {LONG}"))
+    miss = replayed(tmp_path, rows).rows[1].miss
+    assert miss is not None
+    assert (miss.cause, miss.avoidable) == ("ttl_expired", False)
+
+
+def test_a_pause_that_an_hour_would_have_bridged_is_avoidable(tmp_path: Path) -> None:
+    rows = [plain("go", used(10, 0, 6000), s, LONG) for s in (0, 1200)]
+    miss = replayed(tmp_path, rows).rows[1].miss
+    assert miss is not None
+    assert (miss.cause, miss.avoidable) == ("ttl_expired", True)
+
+
+def test_records_of_one_response_are_billed_once(tmp_path: Path) -> None:
+    row = plain("hi", used(5, 0, 5000), 0, LONG)
+    found = replayed(tmp_path, [row, row, row])
+    totals: Any = replay_json(found, (), excerpts=True)["totals"]
+    # (5·3 + 5,000·3.75 + 10·15) / 1,000,000
+    assert totals["cost"] == "0.018915"
+    assert (totals["input"], totals["requests_with_counters"]) == (5005, 1)
+    assert {block.times for block in found.blocks} == {1}
+
+
+def test_sessions_do_not_depend_on_the_order_of_the_file(tmp_path: Path) -> None:
+    straight = replayed(tmp_path, demo_session())
+    backward = replayed(tmp_path, demo_session()[::-1])
+    assert len(straight.sessions) == len(backward.sessions) == 1
+    assert straight.growth[0].fit.recorded == backward.growth[0].fit.recorded
+
+
+def test_a_session_without_a_name_gets_none_of_the_log(tmp_path: Path) -> None:
+    rows = [plain("one thing", None, 0, session_id="s2"), plain("unrelated", None, 20)]
+    rows += [plain("unrelated too", None, 40), plain("last", None, 60, session_id="s3")]
+    found = replayed(tmp_path, rows)
+    assert sorted(len(session.requests) for session in found.sessions) == [1, 1, 1, 1]
+
+
+def test_a_name_that_is_shown_can_be_asked_for(tmp_path: Path) -> None:
+    name = "12345678-1111-4222-8333-123456789abc"
+    rows = [plain("main", None, 0, session_id=name)]
+    rows += [plain(f"side {x}", None, 20, session_id=f"{name}/agent-{x}") for x in "ab"]
+    path = tmp_path / "log.jsonl"
+    path.write_text(lines(rows))
+    for asked, right in (("12345678", name), ("12345678/agent-a", f"{name}/agent-a")):
+        found = replay(read_log([str(path)]), only=asked)
+        assert [session.id for session in found.sessions] == [right]
+
+
+def test_what_is_unpriced_is_no_zero(tmp_path: Path) -> None:
+    row = plain("hi", used(5, 0, 5000), 0, LONG)
+    row["request"]["model"] = row["response"]["model"] = "claude-nobody-9"
+    found = replayed(tmp_path, [row])
+    assert {kind.cost for kind in kinds_of(found.blocks)} == {None}
+    assert {block.cost for block in found.blocks} == {None}
+
+
+def test_a_pair_is_advised_only_where_diagnose_takes_it(tmp_path: Path) -> None:
+    """In a file that is written backwards the earlier request has the larger number."""
+    for item in advise(replayed(tmp_path, demo_session()[::-1])):
+        assert item.pair is None or item.pair[0] < item.pair[1]

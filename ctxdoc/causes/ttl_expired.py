@@ -26,8 +26,9 @@ def _match(case: Case) -> Match | None:
         if case.gap is not None
         else "too long passed"
     )
+    same = "The prefix was the same, but" if case.divergence is None else "The prompt changed, and"
     return Match(
-        explanation=f"The prefix was the same, but {gap}, and its entries had run out.",
+        explanation=f"{same} {gap}, and its entries had run out.",
         confidence=case.proof,
     )
 

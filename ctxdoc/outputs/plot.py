@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,10 @@ PARTS = (
 sees none."""
 LINES = ("#999999", "#0072B2", "#009E73")
 DASHES = ("--", "-", ":")
-MARKERS = "v^sDPX*o<>"
+MARKERS = "v^sDPX*o"
+MOST_CAUSES = 7
+"""Causes with a marker of their own; the rarer ones share the last."""
+OTHERS = "other causes"
 INK, GRID, PAPER = "#1b1f24", "#c9ced6", "#ffffff"
 WIDTH, HEIGHT, DPI = 8.0, 6.0, 100
 """Inches and dots: 800 x 600 pixels."""
@@ -108,11 +112,16 @@ def _draw_strip(axes: Axes, chart: Chart) -> None:
 
 def _draw_marks(axes: Axes, bars: Sequence[Bar], tops: Sequence[float]) -> None:
     """A marker above each miss, one shape for each cause."""
-    causes = list(dict.fromkeys(bar.mark for bar in bars if bar.mark))
+    counts = Counter(bar.mark for bar in bars if bar.mark)
+    named = [cause for cause, _ in counts.most_common(MOST_CAUSES)]
+    if len(counts) > MOST_CAUSES:
+        named[-1] = OTHERS
     lift = max(tops, default=0) * 0.04
-    for place, cause in enumerate(causes):
+    for place, cause in enumerate(named):
         spots = [
-            (bar.at, top + lift) for bar, top in zip(bars, tops, strict=True) if bar.mark == cause
+            (bar.at, top + lift)
+            for bar, top in zip(bars, tops, strict=True)
+            if bar.mark and (bar.mark if bar.mark in named else OTHERS) == cause
         ]
         xs, ys = zip(*spots, strict=True)
         marker = MARKERS[place % len(MARKERS)]
