@@ -12,8 +12,9 @@ from ctxdoc.causes import CAUSES
 from ctxdoc.lifetime import Block, Blocks
 from ctxdoc.model import Section
 from ctxdoc.pricing import MILLION, find_rates
-from ctxdoc.render import RULES
-from ctxdoc.replay import Replay, Row
+from ctxdoc.providers import RULES
+from ctxdoc.replay import Replay
+from ctxdoc.rows import Row
 
 AT_MOST = 5
 LARGE_RESULT = 1000

@@ -15,7 +15,9 @@ from ctxdoc.diff import Change, common_segments, find_divergence, iter_changes
 from ctxdoc.errors import NoRequestError
 from ctxdoc.exchange import Earlier, Exchange, Replayer
 from ctxdoc.model import Origin, Request, Section, Skipped
-from ctxdoc.render import Prefix, Renderer, Segment
+from ctxdoc.prefix import Prefix
+from ctxdoc.render import Renderer
+from ctxdoc.segments import Segment
 
 NO_PARTS: dict[Part, int] = dict.fromkeys(Part, 0)
 RECENT = 64

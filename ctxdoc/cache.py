@@ -12,7 +12,8 @@ from enum import IntEnum
 from msgspec import Struct
 
 from ctxdoc.model import Usage
-from ctxdoc.render import RULES, Prefix
+from ctxdoc.prefix import Prefix
+from ctxdoc.providers import RULES
 from ctxdoc.tokens import Sizes
 
 FIRST_RESPONSE_SECONDS = 1.0

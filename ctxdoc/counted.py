@@ -7,14 +7,15 @@ it as much as its model, its time and its own marks tell.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
 from ctxdoc.causes.base import TOLERANCE_TOKENS, Confidence
 from ctxdoc.model import Event, Request, Usage
+from ctxdoc.providers import RULES
 from ctxdoc.providers.rules import short_model_id
-from ctxdoc.render import RULES
 
 SHORTER = 0.97
 """A prompt under this share of the one before it has lost a part of its history."""
@@ -152,45 +153,95 @@ def _rewrite(
     again = min(earlier.input - usage.cache_read, usage.cache_write)
     if again <= TOLERANCE_TOKENS:
         return None
-    gap = None
-    if request.at and before.at:
-        gap = (request.at - before.at).total_seconds()
-    life = RULES.ttl_seconds["1h" if long else "5m"]
-    expired = gap is not None and gap >= life
-    rewritten = f"{again:,} of {earlier.input:,} tokens of the earlier prompt were written again"
-
-    def found(cause: str, confidence: Confidence, why: str, *, lasting: bool = False) -> Rewrite:
-        return Rewrite(
-            lasting=lasting,
-            tokens=again,
-            cause=cause,
-            confidence=confidence,
-            explanation=f"{rewritten}: {why}.",
-        )
-
-    if switched:
-        why = f"the model went from {before.model} to {request.model}, and entries belong to one model"
-        return found("model_changed", Confidence.CERTAIN, why)
-    if request.event is Event.COMPACTION:
-        why = "the log notes a compaction, which replaces the history"
-        return found("history_compacted", Confidence.CERTAIN, why)
-    if usage.input < FEW * earlier.input:
-        why = f"the prompt fell to {usage.input:,} tokens: a compaction, a clearing or a rewind"
-        return found("history_compacted", Confidence.LIKELY, why)
-    if expired and gap is not None:
-        why = f"{gap / 60:.1f} min passed since the request before, more than the {life // 60} min"
-        why += " that entries live"
-        return found("ttl_expired", Confidence.LIKELY, why, lasting=gap >= RULES.ttl_seconds["1h"])
-    if usage.input < SHORTER * earlier.input:
-        why = f"the prompt fell to {usage.input:,} tokens, so a part of the history was taken out"
-        return found("history_rewritten", Confidence.LIKELY, why)
-    if request.event is Event.THINKING:
-        why = "the log notes another thinking level, which is a part of the prompt"
-        return found("thinking_settings_changed", Confidence.LIKELY, why)
-    said = request.response.miss_reason if request.response else ""
-    why = (
-        f"the API says {said}"
-        if said
-        else "same model, in time; only bodies could say what changed"
+    step = _Step(request, before, usage.input, earlier.input, switched, long)
+    cause, confidence, why = next(found for rule in PROOFS if (found := rule(step)))
+    return Rewrite(
+        tokens=again,
+        cause=cause,
+        confidence=confidence,
+        explanation=f"{again:,} of {earlier.input:,} tokens of the earlier prompt were written again: "
+        f"{why}.",
+        lasting=cause == "ttl_expired" and step.pause >= RULES.ttl_seconds["1h"],
     )
-    return found("prefix_changed", Confidence.LIKELY if said else Confidence.POSSIBLE, why)
+
+
+class _Step(NamedTuple):
+    """Two requests of which the later one wrote again what the earlier one had."""
+
+    request: Request
+    before: Request
+    size: int
+    earlier: int
+    switched: bool
+    long: bool
+
+    @property
+    def pause(self) -> float:
+        """Seconds from start to start; 0 where they are not known."""
+        if self.request.at is None or self.before.at is None:
+            return 0.0
+        return (self.request.at - self.before.at).total_seconds()
+
+
+Proof: TypeAlias = tuple[str, Confidence, str]
+
+
+def _by_model(step: _Step) -> Proof | None:
+    if not step.switched:
+        return None
+    models = f"{step.before.model} to {step.request.model}"
+    why = f"the model went from {models}, and entries belong to one model"
+    return "model_changed", Confidence.CERTAIN, why
+
+
+def _by_compaction(step: _Step) -> Proof | None:
+    if step.request.event is Event.COMPACTION:
+        why = "the log notes a compaction, which replaces the history"
+        return "history_compacted", Confidence.CERTAIN, why
+    if step.size >= FEW * step.earlier:
+        return None
+    why = f"the prompt fell to {step.size:,} tokens: a compaction, a clearing or a rewind"
+    return "history_compacted", Confidence.LIKELY, why
+
+
+def _by_time(step: _Step) -> Proof | None:
+    life = RULES.ttl_seconds["1h" if step.long else "5m"]
+    if step.pause < life:
+        return None
+    why = (
+        f"{step.pause / 60:.1f} min passed since the request before, more than the {life // 60} min"
+    )
+    return "ttl_expired", Confidence.LIKELY, f"{why} that entries live"
+
+
+def _by_size(step: _Step) -> Proof | None:
+    if step.size >= SHORTER * step.earlier:
+        return None
+    why = f"the prompt fell to {step.size:,} tokens, so a part of the history was taken out"
+    return "history_rewritten", Confidence.LIKELY, why
+
+
+def _by_thinking(step: _Step) -> Proof | None:
+    if step.request.event is not Event.THINKING:
+        return None
+    why = "the log notes another thinking level, which is a part of the prompt"
+    return "thinking_settings_changed", Confidence.LIKELY, why
+
+
+def _by_nothing(step: _Step) -> Proof:
+    said = step.request.response.miss_reason if step.request.response else ""
+    if said:
+        return "prefix_changed", Confidence.LIKELY, f"the API says {said}"
+    why = "same model, in time; only bodies could say what changed"
+    return "prefix_changed", Confidence.POSSIBLE, why
+
+
+PROOFS: tuple[Callable[[_Step], Proof | None], ...] = (
+    _by_model,
+    _by_compaction,
+    _by_time,
+    _by_size,
+    _by_thinking,
+    _by_nothing,
+)
+"""What is asked of a rewrite; the first that knows answers, and the last always does."""

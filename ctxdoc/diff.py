@@ -11,7 +11,8 @@ from msgspec import Raw, Struct
 from ctxdoc import canonical
 from ctxdoc.canonical import Json
 from ctxdoc.model import Section
-from ctxdoc.render import Prefix, Segment
+from ctxdoc.prefix import Prefix
+from ctxdoc.segments import Segment
 
 CHUNK = 4096
 MAX_DEEPDIFF = 262_144

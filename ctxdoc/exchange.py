@@ -12,7 +12,9 @@ from msgspec.structs import replace
 from ctxdoc.cache import FIRST_RESPONSE_SECONDS, Cache, Outcome, Step, find_refusal
 from ctxdoc.diff import common_segments
 from ctxdoc.model import Origin, Request, Usage
-from ctxdoc.render import RULES, Prefix, Renderer
+from ctxdoc.prefix import Prefix
+from ctxdoc.providers import RULES
+from ctxdoc.render import Renderer
 from ctxdoc.tokens import Ledger, Sizes
 
 

@@ -10,8 +10,8 @@ from msgspec import Struct
 from ctxdoc.growth import Growth
 from ctxdoc.model import Usage
 from ctxdoc.pricing import Tariff, find_tier, price
-from ctxdoc.render import RULES
-from ctxdoc.replay import Row
+from ctxdoc.providers import RULES
+from ctxdoc.rows import Row
 
 HORIZONS = (10, 50, 100)
 

@@ -21,8 +21,9 @@ from msgspec import Struct
 
 from ctxdoc.exchange import Exchange
 from ctxdoc.model import Origin, Section, Usage
+from ctxdoc.prefix import Prefix
 from ctxdoc.price_table import Rates
-from ctxdoc.render import Prefix, Segment, segment_of
+from ctxdoc.segments import Segment, segment_of
 
 ZERO = Decimal(0)
 NANO = 10**9

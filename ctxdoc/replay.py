@@ -4,111 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from decimal import Decimal
 from difflib import get_close_matches
-from enum import StrEnum
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ctxdoc.attribution import Cases
-from ctxdoc.causes import CAUSES, Case, Confidence, Group, Part
-from ctxdoc.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS
-from ctxdoc.causes.content import repeated_uncached
-from ctxdoc.counted import Counted, Rewrite
-from ctxdoc.diagnose import find_causes, read_instead
+from ctxdoc.causes import Case, Part
+from ctxdoc.counted import Counted
 from ctxdoc.errors import InputError, NoRequestError
 from ctxdoc.growth import Growth, Turn, iter_growth
 from ctxdoc.lifetime import Blocks, Lifetime, Sent
-from ctxdoc.model import Log, Origin, Request, Section, Usage
-from ctxdoc.pricing import Tariff, find_rates, price, tariff_of
-from ctxdoc.render import RULES, Renderer
+from ctxdoc.model import Log, Origin, Request, Usage
+from ctxdoc.pricing import find_rates, tariff_of
+from ctxdoc.providers import RULES
+from ctxdoc.render import Renderer
+from ctxdoc.rows import (
+    Fidelity,
+    Row,
+    bound_of,
+    fidelity_of,
+    judge,
+    miss_of,
+    oracle_of,
+    passed_often,
+    price_row,
+)
 from ctxdoc.sessions import Parter, Session, short_name
 from ctxdoc.tokens import is_opaque
 from ctxdoc.traits import missing_of
 
-BY_COUNTERS_OF_ONE_PASS = ("provider_side_miss", "unexplained")
-"""Causes that rest on counters of a single pass over the prompt."""
 TELL_EVERY = 64
 EARLIEST = datetime.min.replace(tzinfo=UTC)
 NO_SESSION = "nothing says which request came before it"
 NO_COUNTERS = "neither a body nor counters"
-
-
-class Fidelity(StrEnum):
-    """How the simulated counters stand to the reported ones."""
-
-    WITHIN = "within"
-    """Each part within 3 % or 20 tokens."""
-    WARMED = "warmed outside"
-    """More was read than the log has written: calls that are not in it warmed the prefix."""
-    LESS = "read less"
-    """The rules let more be read than was."""
-    PASSES = "several passes"
-    """Server tools ran, and the counters add up several passes over the prompt."""
-    OTHER = "other split"
-    """As much was read; what was written and what paid in full differ."""
-
-
-class Miss(Struct, frozen=True, kw_only=True):
-    """Prefix that was cached and could have been read, but was not; or why there was no reading."""
-
-    cause: str
-    """Id of the cause."""
-    confidence: Confidence
-    explanation: str
-    tokens: int | None
-    """None for a request that was refused or recorded twice."""
-    cost: Decimal | None
-    avoidable: bool
-
-
-class Waste(Struct, frozen=True, kw_only=True):
-    """Money that is lost although nothing cached was missed: history behind the last breakpoint, no
-    breakpoint at all."""
-
-    cause: str
-    explanation: str
-    tokens: int
-    """Paid in full, and sent before."""
-    cost: Decimal | None
-
-
-class Row(Struct, kw_only=True):
-    """One request as replayed."""
-
-    number: int
-    """Its place in the log, from 1."""
-    request: Request
-    session: str
-    tariff: Tariff
-    reported: Usage | None = None
-    simulated: Usage | None = None
-    origin: Origin = Origin.NONE
-    """What the simulated sizes rest on."""
-    reason: str | None = None
-    """Why nothing is simulated."""
-    fidelity: Fidelity | None = None
-    repeated: bool = False
-    """Whether it is another record of a response that is in the log: nothing is counted twice."""
-    opaque: bool = False
-    """Whether sizes are estimated although parts of the prompt do not show theirs."""
-    judged: bool = False
-    """Whether the log tells enough to say that nothing was missed."""
-    miss: Miss | None = None
-    waste: Waste | None = None
-    compared: int | None = None
-    """The number of the request it was compared with."""
-    cost: Decimal | None = None
-    """USD, the compaction passes included; simulated where nothing was reported."""
-    without_cache: Decimal | None = None
-    oracle: Decimal | None = None
-    """The bound: what will be sent again is written once and never expires."""
-
-    @property
-    def counters(self) -> Usage | None:
-        """Reported ones, or else simulated ones."""
-        return self.reported or self.simulated
 
 
 class Grown(Struct, frozen=True):
@@ -235,7 +164,7 @@ class _Run:
         self.rows[index] = row
         row.reported = request.usage
         reason = "; ".join(request.notes) or None
-        if request.body is not None and not _has_rules(request):
+        if request.body is not None and not has_rules(request):
             reason = f"the cache rules of '{request.model}' are not known"
         elif request.body is not None:
             try:
@@ -263,16 +192,16 @@ class _Run:
                 if replace(row.simulated, output=row.reported.output) == row.reported:
                     # One value where both say the same; the output is not simulated.
                     row.simulated = row.reported
-                if _passed_often(request) and row.fidelity is not Fidelity.WITHIN:
+                if passed_often(request) and row.fidelity is not Fidelity.WITHIN:
                     row.fidelity = Fidelity.PASSES
         row.judged = True
-        _judge(row, case)
+        judge(row, case)
         self._thread(row, case, before)
         counters = row.counters
         row.repeated = case.part is Part.RECORD
         if counters is None or row.repeated:
             return
-        _price(row, request, counters)
+        price_row(row, request, counters)
         if self.kept is not None and row.number - 1 not in self.kept:
             return
         rates = find_rates(row.tariff, counters.input)
@@ -294,7 +223,7 @@ class _Run:
         usage = request.usage
         if usage is None:
             return
-        _price(row, request, usage)
+        price_row(row, request, usage)
         if request.refused:
             return
         if not request.session:
@@ -306,13 +235,13 @@ class _Run:
         row.judged = True
         row.compared = heard.before + 1 if heard.before is not None else None
         if heard.rewrite is not None:
-            row.miss = _miss_of(heard.rewrite, usage, row.tariff)
+            row.miss = miss_of(heard.rewrite, usage, row.tariff)
         key = (row.session, heard.thread)
         thread = self.heard.setdefault(key, _Thread(row.session))
         self.threads[row.number - 1] = thread
         replaced = row.miss is not None and row.miss.cause == "history_compacted"
         thread.turns.append(Turn(row.number, usage.input, starts=replaced))
-        row.oracle = _bound(row, usage, self._before(heard.before), replaced)
+        row.oracle = bound_of(row, usage, self._before(heard.before), replaced)
 
     def _before(self, index: int | None) -> Usage | None:
         row = self.rows[index] if index is not None else None
@@ -324,13 +253,13 @@ class _Run:
             for place, rewrite in session.settled():
                 fallen = self.rows[place]
                 if fallen is not None and fallen.reported is not None:
-                    fallen.miss = _miss_of(rewrite, fallen.reported, fallen.tariff)
+                    fallen.miss = miss_of(rewrite, fallen.reported, fallen.tariff)
         kept = range(len(self.rows)) if self.kept is None else sorted(self.kept)
         rows = {place: row for place in kept if (row := self.rows[place]) is not None}
         for place, sent in self.sent.items():
             row = rows[place]
             if row.counters is not None:
-                row.oracle = _oracle(row, row.counters, sent, self.lifetime)
+                row.oracle = oracle_of(row, row.counters, sent, self.lifetime)
         sessions = self.parter.sessions()
         return Replay(
             log=self.log,
@@ -358,156 +287,6 @@ class _Thread:
         self.turns: list[Turn] = []
 
 
-def fidelity_of(reported: Usage, simulated: Usage) -> Fidelity:
-    """Whether the model reproduces what was billed, and if not, in which way."""
-    pairs = (
-        (reported.cache_read, simulated.cache_read),
-        (reported.cache_write, simulated.cache_write),
-        (reported.uncached, simulated.uncached),
-    )
-    if all(_same(one, two) for one, two in pairs):
-        return Fidelity.WITHIN
-    if _same(*pairs[0]):
-        return Fidelity.OTHER
-    more = reported.cache_read > simulated.cache_read
-    return Fidelity.WARMED if more else Fidelity.LESS
-
-
-def _passed_often(request: Request) -> bool:
-    return request.response is not None and request.response.several_passes
-
-
-def _same(reported: int, simulated: int) -> bool:
-    return abs(reported - simulated) <= max(TOLERANCE_TOKENS, TOLERANCE_SHARE * reported)
-
-
-def _has_rules(request: Request) -> bool:
+def has_rules(request: Request) -> bool:
     """Whether a model is one of the provider's, be it a new one."""
     return RULES.find_model(request.model).known or "claude" in request.model or not request.model
-
-
-def _judge(row: Row, case: Case) -> None:
-    """What a request missed, or wastes."""
-    if _is_plainly_healthy(case):
-        return
-    finding, _ = find_causes(case)
-    cause, match = finding.cause, finding.match
-    passed_often = _passed_often(case.after.request) or _passed_often(case.before.request)
-    if passed_often and cause.id in BY_COUNTERS_OF_ONE_PASS:
-        return
-    refused = case.part in (Part.REFUSAL, Part.RECORD)
-    lost = 0 if refused else _bounded_loss(case)
-    if lost > TOLERANCE_TOKENS or refused:
-        row.miss = Miss(
-            cause=cause.id,
-            confidence=match.confidence,
-            explanation=match.explanation,
-            tokens=None if refused else lost,
-            cost=None if refused else _saved(case.counters, lost, row.tariff),
-            avoidable=cause.avoidable and not _lasts_longer(case, cause.id),
-        )
-    elif case.is_loss:
-        return
-    elif cause.group is not Group.HEALTHY and cause.avoidable:
-        tokens = repeated_uncached(case) if case.after.prefix.breakpoints else case.identical
-        tokens = min(tokens, case.counters.uncached)
-        row.waste = Waste(
-            cause=cause.id,
-            explanation=match.explanation,
-            tokens=tokens,
-            cost=_saved(case.counters, tokens, row.tariff),
-        )
-
-
-def _bounded_loss(case: Case) -> int:
-    """Lost tokens that the later prompt has: not what it left out, nor what is new at its end."""
-    prefix, sizes = case.after.prefix, case.after.sizes
-    had = {segment.digest for segment in case.before.prefix.segments}
-    end = len(prefix.segments)
-    messages = [s.digest in had for s in prefix.segments if s.section is Section.MESSAGES]
-    if any(messages):
-        while end and prefix.segments[end - 1].digest not in had:
-            end -= 1
-    most = max(0, sizes.at(end - 1) - case.counters.cache_read)
-    slack = max(TOLERANCE_TOKENS, TOLERANCE_SHARE * most)
-    return case.lost if case.lost <= most + slack else most
-
-
-def _lasts_longer(case: Case, cause: str) -> bool:
-    """Whether no lifetime that there is would have bridged the pause."""
-    return cause == "ttl_expired" and (case.gap or 0) >= RULES.ttl_seconds["1h"]
-
-
-def _is_plainly_healthy(case: Case) -> bool:
-    """Whether nothing is lost and no cause but the healthy ones could match: the history is marked,
-    and no tracker wrote a cost down. Most requests of a log are so."""
-    after = case.after
-    if case.part is not Part.NOTHING or case.is_loss or after.double_counted:
-        return False
-    if after.request.cost_reported is not None or case.before.request.cost_reported is not None:
-        return False
-    marks = after.prefix.breakpoints
-    return bool(marks) and after.prefix.segments[marks[-1]].section is Section.MESSAGES
-
-
-def _miss_of(rewrite: Rewrite, usage: Usage, tariff: Tariff) -> Miss:
-    return Miss(
-        cause=rewrite.cause,
-        confidence=rewrite.confidence,
-        explanation=rewrite.explanation,
-        tokens=rewrite.tokens,
-        cost=_saved(usage, rewrite.tokens, tariff),
-        avoidable=CAUSES[rewrite.cause].avoidable and not rewrite.lasting,
-    )
-
-
-def _saved(usage: Usage, tokens: int, tariff: Tariff) -> Decimal | None:
-    """USD that a request would have cost less, had so many tokens been read."""
-    paid, instead = price(usage, tariff), price(read_instead(usage, tokens), tariff)
-    return None if paid is None or instead is None else paid - instead
-
-
-def _price(row: Row, request: Request, usage: Usage) -> None:
-    """What a request cost, with its compaction passes, and what it would have without a cache."""
-    passes = request.response.iterations if request.response else ()
-    row.cost = _sum(price(each, row.tariff) for each in (usage, *passes))
-    row.without_cache = _sum(price(_uncached(each), row.tariff) for each in (usage, *passes))
-
-
-def _uncached(usage: Usage) -> Usage:
-    return replace(usage, uncached=usage.input, cache_read=0, cache_write_5m=0, cache_write_1h=0)
-
-
-def _sum(costs: Iterator[Decimal | None]) -> Decimal | None:
-    total = Decimal(0)
-    for cost in costs:
-        if cost is None:
-            return None
-        total += cost
-    return total
-
-
-def _oracle(row: Row, usage: Usage, sent: Sent, lifetime: Lifetime) -> Decimal | None:
-    """The cost if all that was sent before is read, and what is sent again is written now."""
-    read = min(usage.input, max(usage.cache_read, sent.shared))
-    write = min(usage.input - read, lifetime.sent_again(sent))
-    return _bounded(row, usage, read, write)
-
-
-def _bound(row: Row, usage: Usage, before: Usage | None, replaced: bool) -> Decimal | None:
-    """The same from counters: the prompt before it is read, the rest written as it was."""
-    read = usage.cache_read
-    if before is not None and not replaced:
-        read = max(read, min(before.input, usage.input))
-    return _bounded(row, usage, read, min(usage.input - read, usage.cache_write))
-
-
-def _bounded(row: Row, usage: Usage, read: int, write: int) -> Decimal | None:
-    rest = usage.input - read - write
-    least = replace(usage, uncached=rest, cache_read=read, cache_write_5m=write, cache_write_1h=0)
-    found = price(least, row.tariff)
-    if found is None or row.cost is None:
-        return None
-    # The compaction passes cost what they cost.
-    own = price(usage, row.tariff) or Decimal(0)
-    return min(row.cost, found + row.cost - own)

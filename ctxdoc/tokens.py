@@ -15,7 +15,8 @@ from msgspec import Struct
 from ctxdoc.canonical import Json
 from ctxdoc.images import UNKNOWN_SIZE_TOKENS, image_tokens, read_size
 from ctxdoc.model import Origin, Usage
-from ctxdoc.render import Prefix, Segment
+from ctxdoc.prefix import Prefix
+from ctxdoc.segments import Segment
 
 CHARACTERS_PER_TOKEN = {"older": 4.1, "newer": 2.8}
 """English prose and tool schemas by tokenizer family, measured on 3,046 recorded requests:

@@ -18,7 +18,8 @@ from ctxdoc.diff import find_divergence, first_difference, prompt_difference
 from ctxdoc.formats import FORMATS
 from ctxdoc.formats.source import Source
 from ctxdoc.model import Body, Request
-from ctxdoc.render import Prefix, render
+from ctxdoc.prefix import Prefix
+from ctxdoc.render import render
 from tests.sessions import record
 from tests.stand_in import StandIn
 

@@ -17,9 +17,10 @@ from msgspec.structs import replace
 
 from ctxdoc.advice import advise
 from ctxdoc.load import read_log
-from ctxdoc.replay import Fidelity, Replay, in_time, replay
+from ctxdoc.replay import Replay, in_time, replay
 from ctxdoc.reports.blocks import kinds_of
 from ctxdoc.reports.replay_json import replay_json
+from ctxdoc.rows import Fidelity
 from tests.sessions import (
     SESSION,
     START,

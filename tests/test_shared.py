@@ -16,9 +16,11 @@ from ctxdoc.diagnose import diagnose_pair, iter_cases, iter_misses
 from ctxdoc.load import read_log, read_request
 from ctxdoc.model import Request
 from ctxdoc.pricing import price, tariff_of
-from ctxdoc.render import RULES, render
-from ctxdoc.replay import Fidelity, Replay, replay
+from ctxdoc.providers import RULES
+from ctxdoc.render import render
+from ctxdoc.replay import Replay, replay
 from ctxdoc.reports.replay_json import COMPARED
+from ctxdoc.rows import Fidelity
 from ctxdoc.sessions import part
 from ctxdoc.tokens import ERROR_SHARE, Ledger, is_opaque
 

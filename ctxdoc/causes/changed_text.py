@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import cache, lru_cache
 
 from ctxdoc.diff import common_length
-from ctxdoc.render import RULES
+from ctxdoc.providers import RULES
 
 WINDOW = 80
 """Characters on both sides of the difference in which a value may lie."""

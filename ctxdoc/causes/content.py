@@ -26,7 +26,9 @@ from ctxdoc.causes.history import Moved, asks_anew, text_of
 from ctxdoc.diff import Change, Place
 from ctxdoc.exchange import Exchange
 from ctxdoc.model import Section
-from ctxdoc.render import RULES, Prefix, Segment
+from ctxdoc.prefix import Prefix
+from ctxdoc.providers import RULES
+from ctxdoc.segments import Segment
 
 QUOTED = "\x02\x03"
 """Around text of a request in an explanation: the report decides whether it is shown."""

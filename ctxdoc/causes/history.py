@@ -14,7 +14,9 @@ from ctxdoc.causes.changed_text import changed_span, similarity
 from ctxdoc.diff import Change
 from ctxdoc.exchange import Exchange
 from ctxdoc.model import Section
-from ctxdoc.render import RULES, Prefix, Segment
+from ctxdoc.prefix import Prefix
+from ctxdoc.providers import RULES
+from ctxdoc.segments import Segment
 
 SHORT = 80
 """Bytes up to which a message may be the same by chance, such as 'go on'."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.content import positions_behind
-from ctxdoc.render import RULES
+from ctxdoc.providers import RULES
 
 
 def _match(case: Case) -> Match | None:

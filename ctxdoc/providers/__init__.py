@@ -7,4 +7,7 @@ from ctxdoc.registry import Registry
 
 PROVIDERS: Registry[Provider] = Registry("ctxdoc.providers", "PROVIDER", ("anthropic",))
 
-__all__ = ["PROVIDERS", "ModelRule", "Provider"]
+RULES = PROVIDERS["anthropic"]
+"""Those of the Claude API: every prompt that is rendered is one of its."""
+
+__all__ = ["PROVIDERS", "RULES", "ModelRule", "Provider"]

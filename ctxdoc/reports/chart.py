@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ctxdoc.model import Usage
-from ctxdoc.replay import Replay, Row
+from ctxdoc.replay import Replay
 from ctxdoc.reports.base import Bar, Chart, Line
+from ctxdoc.rows import Row
 
 MOST_BARS = 400
 """More cannot be told apart at 800 pixels."""

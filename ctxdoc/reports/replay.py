@@ -11,7 +11,7 @@ from ctxdoc.advice import Advice, advise
 from ctxdoc.causes import CAUSES
 from ctxdoc.forecast import Forecast, forecast
 from ctxdoc.model import Origin, Skipped, Usage
-from ctxdoc.replay import Fidelity, Grown, Replay, Row
+from ctxdoc.replay import Grown, Replay
 from ctxdoc.reports.base import (
     Fields,
     Headline,
@@ -37,6 +37,7 @@ from ctxdoc.reports.replay_json import (
     sum_of,
     totals_of,
 )
+from ctxdoc.rows import Fidelity, Row
 from ctxdoc.sessions import short_name
 from ctxdoc.tokens import ERROR_SHARE
 

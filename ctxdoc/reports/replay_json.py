@@ -11,10 +11,11 @@ from ctxdoc.canonical import Json
 from ctxdoc.causes import CAUSES
 from ctxdoc.forecast import forecast
 from ctxdoc.model import Usage
-from ctxdoc.replay import Fidelity, Grown, Replay, Row
+from ctxdoc.replay import Grown, Replay
 from ctxdoc.reports.base import Records, money_json
 from ctxdoc.reports.blocks import kind_name, label_of, unused_names
 from ctxdoc.reports.diagnose import said
+from ctxdoc.rows import Fidelity, Row
 from ctxdoc.tokens import ERROR_SHARE
 
 SCHEMA = "ctxdoc/replay/1"
