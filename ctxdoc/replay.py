@@ -78,6 +78,14 @@ class Replay(Struct, frozen=True, kw_only=True):
         """The requests of a stretch."""
         return [self.by_place[number - 1] for number in grown.rows]
 
+    def origin_of(self, grown: Grown) -> Origin:
+        """What the sizes of a stretch rest on: its weakest one."""
+        rows = self.grown_rows(grown)
+        if all(row.reported is not None for row in rows):
+            return Origin.REPORTED
+        guessed = any(row.origin is Origin.ESTIMATED for row in rows)
+        return Origin.ESTIMATED if guessed else Origin.CALIBRATED
+
 
 def replay(log: Log, *, only: str = "", progress: Callable[[int], None] | None = None) -> Replay:
     """Replays a log as a whole, and keeps what belongs to one session if it is named.

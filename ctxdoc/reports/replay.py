@@ -92,7 +92,12 @@ def _headline(replay: Replay) -> Headline:
     text = f"{counted(len(rows), 'request')} in {counted(len(replay.sessions), 'session')}"
     tone, word = "plain", "REPLAY"
     if cost is not None:
-        text += f" cost {money_text(cost)}"
+        simulated = any(row.reported is None and row.cost is not None for row in rows)
+        text += (
+            f" cost about {money_text(cost)} (simulated)"
+            if simulated
+            else f" cost {money_text(cost)}"
+        )
         avoidable = sum(row.miss is not None and row.miss.avoidable for row in rows)
         if lost:
             tone = "bad" if lost > cost / 10 else "warn"
@@ -202,7 +207,8 @@ def _growth(replay: Replay) -> Iterator[Line]:
     ranked = sorted(long, key=lambda grown: (-grown.fit.recorded, grown.rows[0]))
     several = len(replay.sessions) > 1
     for place, grown in enumerate(ranked[:SHOWN_STRETCHES]):
-        yield Line("" if place else "Growth", _stretch(grown, several))
+        origin = replay.origin_of(grown)
+        yield Line("" if place else "Growth", _stretch(grown, origin, several))
         if place == 0:
             ahead = forecast(grown.fit, replay.grown_rows(grown))
             yield from (Line("", line) for line in _outlook(grown, ahead))
@@ -211,14 +217,15 @@ def _growth(replay: Replay) -> Iterator[Line]:
         yield Line("", f"… and {counted(more, 'more stretch')} (--format json lists them)")
 
 
-def _stretch(grown: Grown, several: bool) -> str:
+def _stretch(grown: Grown, origin: Origin, several: bool) -> str:
     fit = grown.fit
     where = f"requests {grown.rows[0]:,} to {grown.rows[-1]:,}"
     where += f" of {short_name(grown.session)}" if several else ""
     r2 = "" if fit.r2 is None else f", R² {fit.r2:.3f}"
     return (
         f"{where}: P {fit.prefix:,.0f} + {fit.per_turn or 0:,.0f} a turn{r2}; "
-        f"n·P + a·n²/2 = {fit.law:,.0f}, exactly {fit.exact:,.0f}, recorded {fit.recorded:,}"
+        f"n·P + a·n²/2 = {fit.law:,.0f}, exactly {fit.exact:,.0f}, "
+        f"{'recorded' if origin is Origin.REPORTED else origin} {fit.recorded:,}"
     )
 
 

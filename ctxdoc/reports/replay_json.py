@@ -205,9 +205,7 @@ def _sessions_json(replay: Replay) -> list[Json]:
     for session in replay.sessions:
         rows = replay.rows_of(session)
         models = {row.request.model for row in rows}
-        growth: list[Json] = [
-            _growth_json(each, replay.grown_rows(each)) for each in grown[session.id]
-        ]
+        growth: list[Json] = [_growth_json(each, replay) for each in grown[session.id]]
         found.append(
             {
                 "id": session.id,
@@ -222,9 +220,9 @@ def _sessions_json(replay: Replay) -> list[Json]:
     return found
 
 
-def _growth_json(grown: Grown, rows: Sequence[Row]) -> dict[str, Json]:
+def _growth_json(grown: Grown, replay: Replay) -> dict[str, Json]:
     fit = grown.fit
-    ahead = forecast(fit, rows)
+    ahead = forecast(fit, replay.grown_rows(grown))
     return {
         "from": grown.rows[0],
         "to": grown.rows[-1],
@@ -234,6 +232,7 @@ def _growth_json(grown: Grown, rows: Sequence[Row]) -> dict[str, Json]:
         "law_tokens": round(fit.law),
         "exact_tokens": round(fit.exact),
         "recorded_tokens": fit.recorded,
+        "origin": str(replay.origin_of(grown)),
         "r2": None if fit.r2 is None else f"{fit.r2:.4f}",
         "square_overtakes_at_turn": _rounded(fit.square_overtakes_at),
         "window_tokens": ahead.window if ahead else None,
