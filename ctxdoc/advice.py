@@ -19,6 +19,8 @@ from ctxdoc.rows import Row
 AT_MOST = 5
 LARGE_RESULT = 1000
 """Tokens from which on a tool result is worth a file of its own."""
+MUCH = Decimal("0.05")
+"""Share of the log's cost from which on large results are worth a word."""
 WORTH_SAYING = Decimal("0.01")
 """Share of the log's cost under which a piece of advice is left out."""
 NAMES = 6
@@ -34,17 +36,21 @@ class Advice(Struct, frozen=True, kw_only=True):
     why: str
     """The figure behind it."""
     cost: Decimal
-    """USD that it is about; what of it is saved depends on what is done."""
+    """USD that it is about."""
+    is_lost: bool
+    """Whether all of it was for nothing; otherwise it is what blocks cost, of which some may be
+    needed."""
     pair: tuple[int, int] | None = None
     """Two requests of the log that show it, counted from 1."""
 
 
 def advise(replay: Replay) -> tuple[Advice, ...]:
-    """The dearest things first, at most five."""
+    """What was lost first, then what may be smaller, each by its money; at most five."""
     total = sum((row.cost or Decimal(0) for row in replay.rows), Decimal(0))
     found = [advice for source in SOURCES for advice in source(replay)]
     worth = [advice for advice in found if advice.cost > 0 and advice.cost >= WORTH_SAYING * total]
-    return tuple(sorted(worth, key=lambda advice: (-advice.cost, advice.id))[:AT_MOST])
+    ranked = sorted(worth, key=lambda advice: (not advice.is_lost, -advice.cost, advice.id))
+    return tuple(ranked[:AT_MOST])
 
 
 def _causes(replay: Replay) -> Iterator[Advice]:
@@ -61,6 +67,7 @@ def _causes(replay: Replay) -> Iterator[Advice]:
             what=CAUSES[name].fix,
             why=f"{name}: {_requests(len(rows))} lost {tokens:,} cached tokens",
             cost=sum((_lost(row) for row in rows), Decimal(0)),
+            is_lost=True,
             pair=_pair_of(worst),
         )
 
@@ -91,6 +98,7 @@ def _wastes(replay: Replay) -> Iterator[Advice]:
             what=CAUSES[name].fix,
             why=f"{name}: {_requests(len(rows))} paid {tokens:,} repeated tokens in full",
             cost=sum((waste.cost or Decimal(0) for waste in wastes), Decimal(0)),
+            is_lost=True,
             pair=_pair_of(worst),
         )
 
@@ -109,6 +117,7 @@ def _unused_tools(replay: Replay) -> Iterator[Advice]:
         what=f"Leave out the tools that were never called, or defer their loading: {named}.",
         why=f"{len(names)} tool definitions, sent to {tokens:,} tokens in all, were never called",
         cost=_cost_of(blocks),
+        is_lost=True,
     )
 
 
@@ -126,17 +135,21 @@ def _results(replay: Replay) -> Iterator[Advice]:
         for block in replay.blocks.where(lambda sort: sort.kind.endswith("tool_result"))
         if block.tokens >= LARGE_RESULT
     ]
-    if not blocks:
+    total = sum((row.cost or Decimal(0) for row in replay.rows), Decimal(0))
+    cost = _cost_of(blocks)
+    if not blocks or cost < MUCH * total:
         return
     tokens = sum(block.lifetime_tokens for block in blocks)
-    noun = "tool result" if len(blocks) == 1 else "tool results"
+    largest = max(block.tokens for block in blocks)
+    noun = "tool result is" if len(blocks) == 1 else "tool results are"
     yield Advice(
         id="large_tool_results",
-        what="Keep large tool results out before they are sent first: write them to a file and leave a "
-        "pointer, or cut them at the source. Taking them out later rewrites the prefix.",
-        why=f"{len(blocks):,} {noun} of {LARGE_RESULT:,} tokens or more, sent to {tokens:,} tokens "
-        "in all",
-        cost=_cost_of(blocks),
+        what="If the agent does not need all of its large tool results, shorten them in the tool, before "
+        "the first request that carries them: taking them out later rewrites the prefix.",
+        why=f"{len(blocks):,} {noun} of {LARGE_RESULT:,} tokens or more (the largest {largest:,}), sent to "
+        f"{tokens:,} tokens in all",
+        cost=cost,
+        is_lost=False,
     )
 
 
@@ -151,6 +164,7 @@ def _images(replay: Replay) -> Iterator[Advice]:
         "rewrites the prefix.",
         why=f"{len(blocks):,} blocks with images, sent to {tokens:,} tokens in all",
         cost=_cost_of(blocks),
+        is_lost=False,
     )
 
 
@@ -182,6 +196,7 @@ def _hours(replay: Replay) -> Iterator[Advice]:
             what="Write for five minutes instead of an hour: no pause was longer than five minutes.",
             why=f"{written:,} tokens were written for an hour, at 2 instead of 1.25 times the price",
             cost=premium,
+            is_lost=True,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
@@ -20,6 +21,7 @@ from ctxdoc.render import Renderer
 from ctxdoc.segments import Segment
 
 NO_PARTS: dict[Part, int] = dict.fromkeys(Part, 0)
+EARLIEST = datetime.min.replace(tzinfo=UTC)
 RECENT = 64
 """Rendered requests that are held; an older one is rendered again when it is compared."""
 SHORT_TEXT = 16
@@ -58,6 +60,32 @@ def iter_cases(
                 raise
             if unusable is not None:
                 unusable.append(Skipped(request.source, request.line, error.message))
+
+
+def iter_in_time(
+    requests: Sequence[Request], unusable: list[Skipped]
+) -> Iterator[tuple[int, Case]]:
+    """The place and the case of each request in the order of their starts; one that cannot be
+    rendered is passed over and added to `unusable`."""
+    cases = Cases(requests)
+    for place in in_time(requests):
+        try:
+            yield place, cases.next(place)[0]
+        except NoRequestError as error:
+            request = requests[place]
+            unusable.append(Skipped(request.source, request.line, error.message))
+
+
+def in_time(requests: Sequence[Request]) -> list[int]:
+    """Indices in the order of their starts; one without a time stays behind the one before it in
+    its file."""
+    last: dict[str, datetime] = {}
+    times = []
+    for request in requests:
+        at = request.at or last.get(request.source, EARLIEST)
+        last[request.source] = at
+        times.append(at)
+    return sorted(range(len(times)), key=times.__getitem__)
 
 
 class Cases:

@@ -11,10 +11,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ctxdoc import canonical
-from ctxdoc.attribution import case_of_pair, iter_cases
+from ctxdoc.attribution import case_of_pair, iter_cases, iter_in_time
 from ctxdoc.cache import Cache
 from ctxdoc.causes import CAUSES, Case, Cause, Group, Match, Part
-from ctxdoc.causes.base import TOLERANCE_TOKENS
+from ctxdoc.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS
 from ctxdoc.diff import (
     Place,
     body_difference,
@@ -147,12 +147,14 @@ def diagnose_log(
     worst: Diagnosis | None = None
     unusable: list[Skipped] = []
     faults: list[int] = []
-    for number, case in enumerate(iter_cases(log.requests, unusable=unusable), start=1):
+    for place, case in iter_in_time(log.requests, unusable):
+        number = place + 1
         found = _diagnosis(case, always_diff=always_diff, quick=True)
         if _is_fault(found):
             faults.append(number)
         if worst is None or _rank_of_miss(found) >= _rank_of_miss(worst):
             worst = found
+    faults.sort()
     if worst is None:
         hint = "'ctxdoc replay' shows what the log tells without bodies"
         raise NoRequestError(f"no usable request: {unusable[0].reason}", hint)
@@ -189,7 +191,7 @@ def _rank_of_miss(found: Diagnosis) -> tuple[bool, Decimal, int]:
 
 def iter_misses(requests: Sequence[Request]) -> Iterator[Diagnosis]:
     """The diagnosis of every request in which something is wrong."""
-    for case in iter_cases(requests):
+    for _, case in iter_in_time(requests, []):
         found = _diagnosis(case, quick=True)
         if _is_fault(found):
             yield found
@@ -223,7 +225,12 @@ def find_causes(case: Case) -> tuple[Finding, tuple[Finding, ...]]:
         match = cause.match(case)
         if match is not None:
             found.append(Finding(cause=cause, match=match))
-    primary = next(finding for finding in found if _explains(finding, case))
+    primary = next((finding for finding in found if _explains(finding, case)), None)
+    if primary is None:
+        last = CAUSES[CAUSES.names[-1]]
+        match = last.match(case)
+        assert match is not None
+        primary = Finding(cause=last, match=match)
     also = [f for f in found if f is not primary and _worth_saying(f, primary)]
     return primary, tuple(also)
 
@@ -368,13 +375,27 @@ def _kind_of_change(place: Place) -> str:
     return "removed" if place.after is None else "changed"
 
 
+def bounded_loss(case: Case) -> int:
+    """Lost tokens that the later prompt has: not what it left out, nor what is new at its end."""
+    prefix, sizes = case.after.prefix, case.after.sizes
+    had = {segment.digest for segment in case.before.prefix.segments}
+    end = len(prefix.segments)
+    messages = [s.digest in had for s in prefix.segments if s.section is Section.MESSAGES]
+    if any(messages):
+        while end and prefix.segments[end - 1].digest not in had:
+            end -= 1
+    most = max(0, sizes.at(end - 1) - case.counters.cache_read)
+    slack = max(TOLERANCE_TOKENS, TOLERANCE_SHARE * most)
+    return case.lost if case.lost <= most + slack else most
+
+
 def cost_of(case: Case) -> Cost:
     """What the later request cost, and what it would have, had the lost tokens been read."""
     if case.part in (Part.RECORD, Part.REFUSAL):
         return Cost(None, None)
     tariff = tariff_of(case.after.request)
     paid = price(case.counters, tariff)
-    return Cost(paid, price(read_instead(case.counters, case.lost), tariff))
+    return Cost(paid, price(read_instead(case.counters, bounded_loss(case)), tariff))
 
 
 def read_instead(usage: Usage, lost: int) -> Usage:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
 from difflib import get_close_matches
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ctxdoc.attribution import Cases
+from ctxdoc.attribution import Cases, in_time
 from ctxdoc.causes import Case, Part
 from ctxdoc.counted import Counted
 from ctxdoc.errors import InputError, NoRequestError
@@ -35,7 +34,6 @@ from ctxdoc.tokens import is_opaque
 from ctxdoc.traits import missing_of
 
 TELL_EVERY = 64
-EARLIEST = datetime.min.replace(tzinfo=UTC)
 NO_SESSION = "nothing says which request came before it"
 NO_COUNTERS = "neither a body nor counters"
 
@@ -111,24 +109,13 @@ def _named(sessions: Sequence[Session], name: str) -> tuple[Session, ...]:
     found = [s for s in sessions if s.id == name]
     found = found or [s for s in sessions if short_name(s.id) == name]
     found = found or [s for s in sessions if s.id.startswith(name)]
+    found = found or [s for s in sessions if short_name(s.id).startswith(name)]
     if len(found) == 1:
         return (found[0],)
     every = [session.id for session in (found or sessions)]
     near = every[:3] if found else get_close_matches(name, every, n=3, cutoff=0.4)
-    hint = f"did you mean {', '.join(near)}?" if near else "leave out --session: all are listed"
+    hint = f"did you mean {', '.join(near)}?" if near else "--format json lists all sessions"
     raise InputError(f"{len(found) or 'no'} sessions begin with '{name}'", hint)
-
-
-def in_time(requests: Sequence[Request]) -> list[int]:
-    """Indices in the order of their starts; one without a time stays behind the one before it in
-    its file."""
-    last: dict[str, datetime] = {}
-    times = []
-    for request in requests:
-        at = request.at or last.get(request.source, EARLIEST)
-        last[request.source] = at
-        times.append(at)
-    return sorted(range(len(times)), key=times.__getitem__)
 
 
 class _Run:
@@ -268,6 +255,9 @@ class _Run:
             row = rows[place]
             if row.counters is not None:
                 row.oracle = oracle_of(row, row.counters, sent, self.lifetime)
+        for row in rows.values():
+            # Of what is not compared with anything nothing better is known.
+            row.oracle = row.cost if row.oracle is None else row.oracle
         sessions = self.parter.sessions()
         return Replay(
             log=self.log,

@@ -13,7 +13,7 @@ from ctxdoc.causes import CAUSES, Case, Confidence, Group, Part
 from ctxdoc.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS
 from ctxdoc.causes.content import repeated_uncached
 from ctxdoc.counted import Rewrite
-from ctxdoc.diagnose import find_causes, read_instead
+from ctxdoc.diagnose import bounded_loss, find_causes, read_instead
 from ctxdoc.lifetime import Lifetime, Sent
 from ctxdoc.model import Origin, Request, Section, Usage
 from ctxdoc.pricing import Tariff, price
@@ -48,7 +48,8 @@ class Miss(Struct, frozen=True, kw_only=True):
     tokens: int | None
     """None for a request that was refused or recorded twice."""
     cost: Decimal | None
-    avoidable: bool
+    avoidable: bool | None
+    """None where the log does not tell what it was."""
 
 
 class Waste(Struct, frozen=True, kw_only=True):
@@ -133,7 +134,7 @@ def judge(row: Row, case: Case) -> None:
     if often and cause.id in BY_COUNTERS_OF_ONE_PASS:
         return
     refused = case.part in (Part.REFUSAL, Part.RECORD)
-    lost = 0 if refused else _bounded_loss(case)
+    lost = 0 if refused else bounded_loss(case)
     if lost > TOLERANCE_TOKENS or refused:
         row.miss = Miss(
             cause=cause.id,
@@ -154,20 +155,6 @@ def judge(row: Row, case: Case) -> None:
             tokens=tokens,
             cost=_saved(case.counters, tokens, row.tariff),
         )
-
-
-def _bounded_loss(case: Case) -> int:
-    """Lost tokens that the later prompt has: not what it left out, nor what is new at its end."""
-    prefix, sizes = case.after.prefix, case.after.sizes
-    had = {segment.digest for segment in case.before.prefix.segments}
-    end = len(prefix.segments)
-    messages = [s.digest in had for s in prefix.segments if s.section is Section.MESSAGES]
-    if any(messages):
-        while end and prefix.segments[end - 1].digest not in had:
-            end -= 1
-    most = max(0, sizes.at(end - 1) - case.counters.cache_read)
-    slack = max(TOLERANCE_TOKENS, TOLERANCE_SHARE * most)
-    return case.lost if case.lost <= most + slack else most
 
 
 def _lasts_longer(case: Case, cause: str) -> bool:
@@ -195,7 +182,9 @@ def miss_of(rewrite: Rewrite, usage: Usage, tariff: Tariff) -> Miss:
         explanation=rewrite.explanation,
         tokens=rewrite.tokens,
         cost=_saved(usage, rewrite.tokens, tariff),
-        avoidable=CAUSES[rewrite.cause].avoidable and not rewrite.lasting,
+        avoidable=None
+        if rewrite.confidence is Confidence.POSSIBLE
+        else CAUSES[rewrite.cause].avoidable and not rewrite.lasting,
     )
 
 

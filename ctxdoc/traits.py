@@ -10,7 +10,10 @@ from ctxdoc.model import Log, Request, Trait
 MISSING: tuple[tuple[str, Callable[[Request], bool]], ...] = (
     ("no times: lifetimes, pauses and parallel starts", lambda r: r.at is None),
     ("no counters: what was really read, written and paid", lambda r: r.usage is None),
-    ("no bodies: where a prefix changed, and what changed it", lambda r: r.body is None),
+    (
+        "no bodies: where a prefix changed, what changed it, and which blocks cost most",
+        lambda r: r.body is None,
+    ),
     (
         "bodies as the recorder parsed them: key order and the spelling of numbers",
         lambda r: r.body is not None and not r.is_exact,

@@ -184,7 +184,10 @@ def test_what_only_some_requests_lack_is_counted(tmp_path: Path) -> None:
     found = json.loads(run("replay", str(tmp_path), "--format", "json").stdout)
     lines = found["not_checked"]
     assert "2 of 3 requests: no counters: what was really read, written and paid" in lines
-    assert "1 of 3 requests: no bodies: where a prefix changed, and what changed it" in lines
+    assert (
+        "1 of 3 requests: no bodies: where a prefix changed, what changed it, and which blocks cost most"
+        in lines
+    )
     assert "no times: lifetimes, pauses and parallel starts" in lines
     assert any(line.startswith("1 x body not compared: it is OpenAI-shaped") for line in lines)
 

@@ -160,7 +160,15 @@ def test_any_chart_can_be_drawn_and_is_the_same_each_time(kind: str, bars: int) 
     chart = Chart(
         title="<title> & more",
         bars=tuple(
-            Bar(at=n, read=n, written=1, uncached=0, law=n if n % 3 else None, mark="x" * (n % 2))
+            Bar(
+                at=n,
+                read=n,
+                written=1,
+                uncached=0,
+                law=n if n % 3 else None,
+                stretch=1,
+                mark="x" * (n % 2),
+            )
             for n in range(1, bars + 1)
         ),
         lines=(Line(label="paid", values=tuple(float(n) for n in range(bars))),) if bars else (),
@@ -188,7 +196,7 @@ def test_a_picture_is_written_whole_and_for_its_owner_only(tmp_path: Path) -> No
     [
         (["--plot", "context.pdf"], b"context.png"),
         (["--plot", "no/such/folder/x.png"], b"choose another --plot"),
-        (["--session", "nobody"], b"all are listed"),
+        (["--session", "nobody"], b"lists all sessions"),
         (["--format", "hmtl"], b"did you mean html?"),
         (["--model", "claude-sonet-4-5"], b"did you mean claude-sonnet-4-5"),
     ],

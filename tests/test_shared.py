@@ -208,7 +208,7 @@ def test_the_rewrites_of_the_transcript_are_those_of_the_samples(samples: Path) 
     truth = json.loads((samples / "truth.json").read_text())["claude_code"]
     main = [row for row in found.rows if "/" not in row.session]
     missed = {str(place): row.miss for place, row in enumerate(main, start=1) if row.miss}
-    avoidable = {place: miss for place, miss in missed.items() if miss.avoidable}
+    avoidable = {place: miss for place, miss in missed.items() if miss.avoidable is not False}
     assert {p: miss.tokens for p, miss in avoidable.items()} == {
         p: row["rewritten"] for p, row in truth["avoidable_rebuilds"].items()
     }
@@ -218,7 +218,9 @@ def test_the_rewrites_of_the_transcript_are_those_of_the_samples(samples: Path) 
     assert [miss.cause for miss in avoidable.values()] == [
         "ttl_expired", "prefix_changed", "model_changed",
     ]  # fmt: skip
-    (compaction,) = (miss for miss in missed.values() if not miss.avoidable)
+    # What changed the prefix is not in a transcript: whether it was avoidable is unknown.
+    assert [miss.avoidable for miss in avoidable.values()] == [True, None, True]
+    (compaction,) = (miss for miss in missed.values() if miss.avoidable is False)
     assert compaction.cause == "history_compacted"
 
 

@@ -44,8 +44,8 @@ CAUSE = Cause(
     title="the set of tools changed",
     group=Group.CONTENT,
     parts=frozenset({Part.DIVERGENCE}),
-    fix="Keep the tool list of the session: answer calls to an absent server with an "
-    "error result instead of removing its tools, and load later tools with "
-    "defer_loading.",
+    fix="Keep the tool list of the session: connect tool servers before the first request, answer "
+    "calls to an absent one with an error result instead of removing its tools, and load later tools "
+    "with defer_loading.",
     match=_match,
 )

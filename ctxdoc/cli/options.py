@@ -33,7 +33,7 @@ FormatOption = Annotated[
     str,
     typer.Option(
         "--format",
-        help="How to write the report: text, json, markdown, csv (where it has rows) or html.",
+        help="How to write the report: text, json, markdown or html; of a replay also csv.",
         autocompletion=_complete_format,
     ),
 ]
@@ -135,7 +135,7 @@ def check_model(name: str) -> None:
     if name and not provider.find_model(name).known:
         every = list(provider.models)
         near = get_close_matches(name, every, n=3)
-        raise UnknownNameError("model", name, near, every)
+        raise UnknownNameError("model", name, near or every[:8], every)
 
 
 def warn(text: str, *, quiet: bool) -> None:

@@ -88,11 +88,9 @@ def replay(
     check_model(model)
     _check_plot(plot)
     found = _replayed(logs, session, model, strict=strict, quiet=quiet)
-    if form == "csv":
-        for line in skipped_lines(found.log):
-            warn(line, quiet=quiet)
-    name = logs[0] if len(logs) == 1 else "LOG"
-    report = replay_report(found, excerpts=not no_excerpts, log_name=name)
+    for line in skipped_lines(found.log):
+        warn(line, quiet=quiet)
+    report = replay_report(found, excerpts=not no_excerpts, logs=logs)
     if plot:
         _draw(found, plot)
     write_report(report, form, output, no_color=no_color)

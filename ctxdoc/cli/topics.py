@@ -29,6 +29,28 @@ TOPICS = {
   one position. At most 4 breakpoints; 1h ones before 5m ones. An entry lives 5 minutes or an hour
   from the start of the request that wrote or read it, and can be read once that response has
   begun. Below the model's minimum nothing is cached, without an error.""",
+    "replay": """The words of a replay
+
+  miss       Prefix that was cached and could have been read, but was not. Its price is what the
+             request would have cost less, had it been read. A compaction is a miss that is not
+             avoidable; "unknown" stands where the log has no bodies to tell.
+  waste      Money that is lost although nothing cached was missed: history behind the last
+             breakpoint, or no breakpoint at all, is paid in full each time.
+  oracle     The least that caching can do for the prompts as they were sent: what is sent again is
+             written once, nothing expires, breakpoints are free. Prompts with a fault mended can
+             cost less than that.
+  check      How many requests the cache model reproduces: what it reads, writes and pays in full is
+             within 3 % or 20 tokens of the reported counters. Requests that calls outside of the log
+             had warmed are counted apart, and those of several passes (server tools).
+  growth     Turn k of a stretch sends about P + a·k tokens: P is where the line of least squares
+             begins, a what each turn adds, R² how well the line fits. n turns send n·P + a·n²/2 by the
+             law, n·P + a·n(n+1)/2 exactly. From turn 2·P/a on more than half of it is history that is
+             sent again. A stretch ends where the prompt falls: a compaction, a clearing, another
+             prefix.
+  block      One tool definition, system block, message block or image. Its cost over its life is its
+             share of what every request that held it read, wrote and paid in full.
+  lost       In the list of what to do: money that was for nothing. "These cost" stands for blocks
+             that may be needed. The amounts overlap.""",
     "exit-codes": """Exit codes
 
   0    done

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from html import escape
 
@@ -31,6 +32,7 @@ h1 {{ font-size: 1.3rem; }} h1 b {{ margin-right: .6rem; }} h2 {{ font-size: 1.0
 .plain {{ color: var(--plain); }} .dim, th, dt {{ color: var(--dim); }}
 dl {{ display: grid; grid-template-columns: 6rem 1fr; gap: .2rem 1rem; }} dd {{ margin: 0; }}
 dd, td, li, p {{ overflow-wrap: anywhere; }} .strong {{ font-weight: 600; }}
+td {{ white-space: nowrap; }} td:last-child {{ white-space: normal; min-width: 12rem; }}
 .wide {{ overflow-x: auto; }} table {{ border-collapse: collapse; font-size: .9rem; }}
 th, td {{ text-align: left; padding: .2rem .9rem .2rem 0; border-bottom: 1px solid var(--line);
   vertical-align: top; }} td.n, th.n {{ text-align: right; font-variant-numeric: tabular-nums; }}
@@ -91,7 +93,7 @@ def _lines(part: Part) -> Iterator[str]:
 
 def _table(columns: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> Iterator[str]:
     numeric = [
-        bool(rows) and all(row[i][:1] in "-$" or row[i][:1].isdigit() for row in rows)
+        bool(rows) and all(re.match(r"-?[<$]?\d|-$|$", row[i]) for row in rows)
         for i in range(len(columns))
     ]
     marks = [' class="n"' if right else "" for right in numeric]

@@ -6,6 +6,7 @@ import io
 import logging
 from collections import Counter
 from collections.abc import Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from ctxdoc.reports.base import Bar, Chart
@@ -86,9 +87,12 @@ def _draw_strip(axes: Axes, chart: Chart) -> None:
             at, heights, width, floor, label=label, color=color, hatch=shown, edgecolor=edge, lw=0.3
         )
         floor = [one + two for one, two in zip(floor, heights, strict=True)]
-    laws = [float("nan") if bar.law is None else bar.law for bar in chart.bars]
-    if any(bar.law is not None for bar in chart.bars):
-        axes.plot(at, laws, color=INK, lw=1.2, label="law: P + a·k")
+    label = "law: P + a·k"
+    for stretch, bars in groupby(chart.bars, key=lambda bar: bar.law is not None and bar.stretch):
+        points = [(bar.at, bar.law) for bar in bars]
+        if stretch and len(points) > 1:
+            axes.plot(*zip(*points, strict=True), color=INK, lw=1.2, label=label)
+            label = ""
     _draw_marks(axes, chart.bars, floor)
     axes.set_ylabel("tokens of the prompt")
     axes.set_ylim(0, max(floor, default=0) * 1.12 or 1)

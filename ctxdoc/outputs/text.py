@@ -15,6 +15,8 @@ from ctxdoc.visible import harmless
 
 TONES = {"good": "bold green", "bad": "bold red", "warn": "bold yellow", "plain": "bold cyan"}
 LABEL_WIDTH = 8
+SHORT_WORD = 10
+"""Characters that a column of a table has at least, where its words are so long."""
 
 
 def _write(report: Report, style: Style) -> str:
@@ -99,7 +101,14 @@ def _print_table(console: Console, part: Table) -> None:
         numeric = all(
             row[index].lstrip("$")[:1].isdigit() or row[index] in ("-", "none") for row in part.rows
         )
-        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+        words = [word for row in part.rows for word in row[index].split()]
+        table.add_column(
+            column,
+            justify="right" if numeric else "left",
+            overflow="fold",
+            no_wrap=numeric,
+            min_width=min(SHORT_WORD, max(map(len, [column, *words]))),
+        )
     for row in part.rows:
         table.add_row(*(_said(cell) for cell in row))
     console.print(Padding(table, (0, 0, 0, 2 if part.title else LABEL_WIDTH + 1)))

@@ -71,6 +71,8 @@ class Bar(Struct, frozen=True, kw_only=True, gc=False):
     uncached: float
     law: float | None = None
     """What the fitted law says."""
+    stretch: int = 0
+    """Which fit that is from: a line joins the requests of one only."""
     mark: str = ""
     """Id of the cause, where the request missed."""
 
@@ -146,7 +148,10 @@ def money_text(value: Decimal | None) -> str:
 
 def share_text(part: int | float | Decimal, whole: int | float | Decimal) -> str:
     """A share in percent, or a dash where there is no whole."""
-    return f"{part / whole:.0%}" if whole else "-"  # type: ignore[operator]
+    if not whole:
+        return "-"
+    share = float(part) / float(whole)
+    return "<1%" if 0 < share < 0.005 else f"{share:.0%}"
 
 
 def counted(count: int, what: str) -> str:

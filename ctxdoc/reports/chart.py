@@ -31,16 +31,18 @@ def chart_of(replay: Replay) -> Chart | None:
     )
 
 
-def _bar(first: int, group: Sequence[Row], laws: dict[int, float]) -> Bar:
+def _bar(first: int, group: Sequence[Row], laws: dict[int, tuple[float, int]]) -> Bar:
     usages = [row.counters for row in group if row.counters is not None]
     law = [laws[row.number] for row in group if row.number in laws]
+    stretches = {stretch for _, stretch in law}
     missed = [row.miss for row in group if row.miss is not None]
     return Bar(
         at=first + (len(group) - 1) / 2,
         read=_mean(usages, "cache_read"),
         written=_mean(usages, "cache_write"),
         uncached=_mean(usages, "uncached"),
-        law=sum(law) / len(law) if law else None,
+        law=sum(size for size, _ in law) / len(law) if len(stretches) == 1 else None,
+        stretch=max(stretches, default=0),
         mark=max(missed, key=lambda miss: miss.tokens or 0).cause if missed else "",
     )
 
@@ -49,13 +51,13 @@ def _mean(usages: Sequence[Usage], name: str) -> float:
     return float(sum(getattr(usage, name) for usage in usages)) / len(usages)
 
 
-def _laws(replay: Replay) -> Iterator[tuple[int, float]]:
-    """P + a·k for the requests of each stretch that is long enough for a fit."""
-    for grown in replay.growth:
+def _laws(replay: Replay) -> Iterator[tuple[int, tuple[float, int]]]:
+    """P + a·k and the stretch for the requests of each that is long enough for a fit."""
+    for stretch, grown in enumerate(replay.growth, start=1):
         fit = grown.fit
         if fit.per_turn is not None and fit.turns > 2:
             for k, number in enumerate(grown.rows, start=1):
-                yield number, fit.prefix + fit.per_turn * k
+                yield number, (fit.prefix + fit.per_turn * k, stretch)
 
 
 def _lines(groups: Sequence[Sequence[Row]]) -> Iterator[Line]:

@@ -9,9 +9,9 @@ from decimal import Decimal
 
 from ctxdoc.advice import Advice, advise
 from ctxdoc.causes import CAUSES
-from ctxdoc.forecast import Forecast, forecast
 from ctxdoc.model import Origin, Skipped, Usage
-from ctxdoc.replay import Grown, Replay
+from ctxdoc.providers.rules import short_model_id
+from ctxdoc.replay import Replay
 from ctxdoc.reports.base import (
     Fields,
     Headline,
@@ -27,6 +27,7 @@ from ctxdoc.reports.base import (
 from ctxdoc.reports.base import Row as Line
 from ctxdoc.reports.blocks import kind_name, kinds_of, label_of, unused_names
 from ctxdoc.reports.chart import chart_of
+from ctxdoc.reports.growth import growth_rows
 from ctxdoc.reports.replay_json import (
     COMPARED,
     lost_of,
@@ -36,6 +37,7 @@ from ctxdoc.reports.replay_json import (
     simulated_of,
     sum_of,
     totals_of,
+    waste_of,
 )
 from ctxdoc.rows import Fidelity, Row
 from ctxdoc.sessions import short_name
@@ -45,31 +47,32 @@ SHOWN_SESSIONS = 6
 SHOWN_CAUSES = 8
 SHOWN_BLOCKS = 8
 SHOWN_SKIPPED = 5
-SHOWN_STRETCHES = 3
 SHOWN_REQUESTS = 4
 
 
-def replay_report(replay: Replay, *, excerpts: bool = True, log_name: str = "LOG") -> Report:
+def replay_report(
+    replay: Replay, *, excerpts: bool = True, logs: Sequence[str] = ("LOG",)
+) -> Report:
     """The parts in the order in which a person reads them; every request is in the data.
 
-    `log_name` is how the commands that show more name the log.
+    `logs` are the paths as they were given, for the commands that show more.
     """
     advice = advise(replay)
     return Report(
-        parts=tuple(_parts(replay, advice, excerpts, log_name)),
+        parts=tuple(_parts(replay, advice, excerpts, logs)),
         make_data=lambda: replay_json(replay, advice, excerpts=excerpts),
         make_records=lambda: replay_records(replay),
     )
 
 
 def _parts(
-    replay: Replay, advice: Sequence[Advice], excerpts: bool, log_name: str
+    replay: Replay, advice: Sequence[Advice], excerpts: bool, logs: Sequence[str]
 ) -> Iterator[Part]:
     yield _headline(replay)
     yield Fields(tuple(_main_rows(replay)))
     yield from _misses(replay.rows)
     if advice:
-        yield Fields(tuple(_advice_rows(advice, log_name)))
+        yield Fields(tuple(_advice_rows(replay, advice, logs)))
     yield from _blocks(replay, excerpts)
     yield from _sessions(replay)
     chart = chart_of(replay)
@@ -84,11 +87,12 @@ def _parts(
     missing = (*_not_judged(replay.rows), *replay.missing)
     if missing:
         yield Notes("Not checked, because", missing)
+    yield Notes("More", ("ctxdoc explain replay says what the words mean",))
 
 
 def _headline(replay: Replay) -> Headline:
     log, rows = replay.log, replay.rows
-    cost, lost = _cost_of(rows), lost_of(rows, avoidable=True)
+    cost = _cost_of(rows)
     text = f"{counted(len(rows), 'request')} in {counted(len(replay.sessions), 'session')}"
     tone, word = "plain", "REPLAY"
     if cost is not None:
@@ -98,18 +102,35 @@ def _headline(replay: Replay) -> Headline:
             if simulated
             else f" cost {money_text(cost)}"
         )
-        avoidable = sum(row.miss is not None and row.miss.avoidable for row in rows)
-        if lost:
-            tone = "bad" if lost > cost / 10 else "warn"
-            misses = counted(avoidable, "avoidable miss")
-            text += f"; {share_text(lost, cost)} of it went into {misses}"
-        elif any(row.judged for row in rows):
-            tone = "good"
-            text += "; nothing went into avoidable misses"
+        verdict, tone = _verdict(rows, cost)
+        text += f"; {verdict}" if verdict else ""
     read = (
         f"{counted(log.files, 'file')}, {counted(log.records, 'record')}, {', '.join(log.formats)}"
     )
     return Headline(word, tone, text, f"{read}{_span(replay)}")
+
+
+def _verdict(rows: Sequence[Row], cost: Decimal) -> tuple[str, str]:
+    """What of the cost was for nothing, and its tone; nothing where no request could be judged."""
+    if not any(row.judged for row in rows):
+        return "", "plain"
+    lost, wasted = lost_of(rows, avoidable=True), waste_of(rows)
+    misses = sum(row.miss is not None and row.miss.avoidable is True for row in rows)
+    parts = []
+    if lost:
+        parts.append(f"{money_text(lost)} in {counted(misses, 'avoidable miss')}")
+    if wasted:
+        parts.append(f"{money_text(wasted)} for history that was never cached")
+    unknown = sum_of(
+        row.miss.cost for row in rows if row.miss is not None and row.miss.avoidable is None
+    )
+    if unknown:
+        parts.append(f"{money_text(unknown)} in misses of unknown cause")
+    if not parts:
+        return "nothing was lost to avoidable misses", "good"
+    whole = sum((part or Decimal(0) for part in (lost, wasted, unknown)), Decimal(0))
+    tone = "bad" if whole > cost / 10 else "warn"
+    return f"{share_text(whole, cost)} of it was lost: {', '.join(parts)}", tone
 
 
 def _span(replay: Replay) -> str:
@@ -140,8 +161,8 @@ def _main_rows(replay: Replay) -> Iterator[Line]:
         yield Line("Tokens", "- (no request of the log has counters or a body)")
     fidelity = _fidelity(rows)
     if fidelity:
-        yield Line("Model", fidelity)
-    yield from _growth(replay)
+        yield Line("Check", fidelity)
+    yield from growth_rows(replay)
 
 
 def _money(rows: Sequence[Row]) -> str:
@@ -154,13 +175,18 @@ def _money(rows: Sequence[Row]) -> str:
         return f"-{rest}"
     known = [row for row in rows if row.cost is not None]
     bare = sum_of(row.without_cache for row in known)
-    parts = [f"{money_text(cost)} paid", f"{money_text(bare)} without a cache"]
+    guessed = [row for row in known if row.reported is None]
+    if len(guessed) == len(known):
+        paid = f"about {money_text(cost)} for the input (simulated)"
+    elif guessed:
+        paid = f"{money_text(cost)}, of it {money_text(_cost_of(guessed))} for input (simulated)"
+    else:
+        paid = f"{money_text(cost)} paid"
+    parts = [paid, f"{money_text(bare)} without a cache"]
     bounded = [row for row in known if row.oracle is not None]
     if len(bounded) == len(known):
-        parts.append(f"{money_text(sum_of(row.oracle for row in known))} at best (oracle)")
-    guessed = sum(row.reported is None for row in known)
-    if guessed:
-        parts.append(f"output is not priced for {counted(guessed, 'request')} without counters")
+        best = money_text(sum_of(row.oracle for row in known))
+        parts.append(f"{best} at best for these prompts (oracle)")
     return " · ".join(parts) + rest
 
 
@@ -193,7 +219,7 @@ def _fidelity(rows: Sequence[Row]) -> str:
         return ""
     compared = sum(kind in COMPARED for kind in kinds)
     within = kinds.count(Fidelity.WITHIN)
-    text = f"{within:,} of {counted(compared, 'request')} reproduced within 3 % or 20 tokens"
+    text = f"the cache model reproduces {within:,} of {counted(compared, 'request')}"
     if kinds.count(Fidelity.WARMED):
         text += f"; {kinds.count(Fidelity.WARMED):,} warmed by calls outside the log"
     if kinds.count(Fidelity.PASSES):
@@ -201,98 +227,85 @@ def _fidelity(rows: Sequence[Row]) -> str:
     return text
 
 
-def _growth(replay: Replay) -> Iterator[Line]:
-    """The stretches that sent most, of three requests or more."""
-    long = [grown for grown in replay.growth if grown.fit.turns > 2]
-    ranked = sorted(long, key=lambda grown: (-grown.fit.recorded, grown.rows[0]))
-    several = len(replay.sessions) > 1
-    for place, grown in enumerate(ranked[:SHOWN_STRETCHES]):
-        origin = replay.origin_of(grown)
-        yield Line("" if place else "Growth", _stretch(grown, origin, several))
-        if place == 0:
-            ahead = forecast(grown.fit, replay.grown_rows(grown))
-            yield from (Line("", line) for line in _outlook(grown, ahead))
-    if len(ranked) > SHOWN_STRETCHES:
-        more = len(ranked) - SHOWN_STRETCHES
-        yield Line("", f"… and {counted(more, 'more stretch')} (--format json lists them)")
-
-
-def _stretch(grown: Grown, origin: Origin, several: bool) -> str:
-    fit = grown.fit
-    where = f"requests {grown.rows[0]:,} to {grown.rows[-1]:,}"
-    where += f" of {short_name(grown.session)}" if several else ""
-    r2 = "" if fit.r2 is None else f", R² {fit.r2:.3f}"
-    return (
-        f"{where}: P {fit.prefix:,.0f} + {fit.per_turn or 0:,.0f} a turn{r2}; "
-        f"n·P + a·n²/2 = {fit.law:,.0f}, exactly {fit.exact:,.0f}, "
-        f"{'recorded' if origin is Origin.REPORTED else origin} {fit.recorded:,}"
-    )
-
-
-def _outlook(grown: Grown, ahead: Forecast | None) -> Iterator[str]:
-    overtakes = grown.fit.square_overtakes_at
-    if overtakes is not None:
-        passed = "did" if overtakes < grown.fit.turns else "will"
-        yield f"the square term {passed} overtake the linear one at turn {overtakes:,.0f}"
-    if ahead is None:
-        return
-    left = ahead.turns_left
-    text = f"the window of {ahead.window:,} tokens "
-    text += f"is full in {counted(left, 'turn')}" if left is not None else "does not fill up"
-    costs = [f"{n.turns} turns {money_text(n.cost)}" for n in ahead.next if n.cost is not None]
-    if costs:
-        read = f"{ahead.read_share:.0%} read"
-        text += f"; the next {', '.join(costs)} if nothing changes ({read}, simulated)"
-    yield text
-
-
 def _misses(rows: Sequence[Row]) -> Iterator[Part]:
-    of_cause: defaultdict[str, list[Row]] = defaultdict(list)
+    of_cause: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows:
         if row.miss is not None:
-            of_cause[row.miss.cause].append(row)
+            of_cause[row.miss.cause, "miss"].append(row)
+        if row.waste is not None:
+            of_cause[row.waste.cause, "waste"].append(row)
     if not of_cause:
         return
-    ranked = sorted(of_cause, key=lambda name: (-_lost(of_cause[name]), name))
-    table = tuple(_miss_row(name, of_cause[name]) for name in ranked[:SHOWN_CAUSES])
-    yield Table("Misses", ("cause", "requests", "tokens", "lost", "avoidable", "where"), table)
-    if len(ranked) > SHOWN_CAUSES:
-        yield Notes("", (f"… and {counted(len(ranked) - SHOWN_CAUSES, 'more cause')}",))
+    table = [_cause_row(name, kind, of_cause[name, kind]) for name, kind in of_cause]
+    table.sort(key=lambda entry: (-entry[0], entry[1]))
+    shown = tuple(cells for _, cells in table[:SHOWN_CAUSES])
+    columns = ("cause", "kind", "requests", "tokens", "lost", "avoidable", "where")
+    yield Table("Misses and waste", columns, shown)
+    if len(table) > SHOWN_CAUSES:
+        yield Notes("", (f"… and {counted(len(table) - SHOWN_CAUSES, 'more cause')}",))
 
 
 def _lost(rows: Sequence[Row]) -> Decimal:
     return sum_of(row.miss.cost for row in rows if row.miss) or Decimal(0)
 
 
-def _miss_row(name: str, rows: Sequence[Row]) -> tuple[str, ...]:
-    misses = [row.miss for row in rows if row.miss]
-    tokens = [miss.tokens for miss in misses if miss.tokens is not None]
+def _cause_row(name: str, kind: str, rows: Sequence[Row]) -> tuple[Decimal, tuple[str, ...]]:
+    """A line of the table, with the money by which it is ranked."""
+    found = [row.miss if kind == "miss" else row.waste for row in rows]
+    known = [each for each in found if each is not None]
+    tokens = [each.tokens for each in known if each.tokens is not None]
+    cost = sum_of(each.cost for each in known)
+    avoidable = {row.miss.avoidable for row in rows if row.miss} if kind == "miss" else {True}
+    word = "partly" if len(avoidable) > 1 else AVOIDABLE[next(iter(avoidable))]
     numbers = ", ".join(f"{row.number}" for row in rows[:SHOWN_REQUESTS])
     more = ", …" if len(rows) > SHOWN_REQUESTS else ""
-    return (
+    cells = (
         name,
+        kind,
         f"{len(rows):,}",
         tokens_text(sum(tokens) if tokens else None),
-        money_text(sum_of(miss.cost for miss in misses)),
-        "yes" if misses[0].avoidable else "no",
+        money_text(cost),
+        word,
         f"#{numbers}{more}",
     )
+    return cost or Decimal(0), cells
 
 
-def _advice_rows(advice: Sequence[Advice], log_name: str) -> Iterator[Line]:
+AVOIDABLE = {True: "yes", False: "no", None: "unknown"}
+
+
+def _advice_rows(replay: Replay, advice: Sequence[Advice], logs: Sequence[str]) -> Iterator[Line]:
     for place, item in enumerate(advice, start=1):
         yield Line("" if place > 1 else "To do", f"{place}. {item.what}", strong=True)
-        yield Line("", f"   {money_text(item.cost)} · {item.why}")
-        yield Line("", f"   {_command(item, log_name)}")
+        word = "lost" if item.is_lost else "these cost"
+        yield Line("", f"   {word} {money_text(item.cost)} · {item.why}")
+        command = _command(replay, item, logs)
+        if command:
+            yield Line("", f"   {command}")
+    if len(advice) > 1:
+        yield Line("", "The amounts overlap: replay again after each change.")
 
 
-def _command(item: Advice, log_name: str) -> str:
-    log_name = shlex.quote(log_name)
-    if item.pair:
-        return f"ctxdoc diagnose {log_name} --pair {item.pair[0]},{item.pair[1]}"
-    if item.id in CAUSES:
-        return f"ctxdoc explain {item.id}"
-    return f"ctxdoc replay {log_name} --format json lists the blocks"
+def _command(replay: Replay, item: Advice, logs: Sequence[str]) -> str:
+    """What shows more, as it can be pasted; nothing where this report shows it."""
+    pair = _pair_in_its_log(replay, item.pair, logs) if item.pair else None
+    if pair is not None:
+        return f"ctxdoc diagnose {shlex.quote(pair[0])} --pair {pair[1]},{pair[2]}"
+    return f"ctxdoc explain {item.id}" if item.id in CAUSES else ""
+
+
+def _pair_in_its_log(
+    replay: Replay, pair: tuple[int, int], logs: Sequence[str]
+) -> tuple[str, int, int] | None:
+    """The log that holds both requests, and their numbers in it; None where it is standard input, or
+    where they stand in two of several."""
+    if len(logs) == 1:
+        return None if logs[0] == "-" else (logs[0], *pair)
+    sources = [replay.by_place[number - 1].request.source for number in pair]
+    if sources[0] != sources[1] or sources[0] not in logs:
+        return None
+    inside = [row.number for row in replay.rows if row.request.source == sources[0]]
+    return sources[0], inside.index(pair[0]) + 1, inside.index(pair[1]) + 1
 
 
 def _blocks(replay: Replay, excerpts: bool) -> Iterator[Part]:
@@ -355,14 +368,14 @@ def _sessions(replay: Replay) -> Iterator[Part]:
                 money_text(costs[session.id]),
                 money_text(_lost(own)),
                 start.strftime("%Y-%m-%d %H:%M") if start else "-",
-                ", ".join(sorted({row.request.model or "-" for row in own})),
+                ", ".join(sorted({short_model_id(row.request.model) or "-" for row in own})),
             )
         )
     columns = ("session", "parent", "requests", "cost", "lost", "first", "models")
     yield Table("Sessions", columns, tuple(rows))
     if len(sessions) > SHOWN_SESSIONS:
         more = counted(len(sessions) - SHOWN_SESSIONS, "more session")
-        yield Notes("", (f"… and {more}; --session ID shows one",))
+        yield Notes("", (f"… and {more} (--format json lists all)",))
 
 
 def _not_judged(rows: Sequence[Row]) -> Iterator[str]:

@@ -51,6 +51,7 @@ def replay_json(replay: Replay, advice: Sequence[Advice], *, excerpts: bool) -> 
                 "what": item.what,
                 "why": item.why,
                 "cost": money_json(item.cost),
+                "is_lost": item.is_lost,
                 "pair": list(item.pair) if item.pair else None,
             }
             for item in advice
@@ -106,6 +107,14 @@ def lost_of(rows: Sequence[Row], *, avoidable: bool = False) -> Decimal | None:
     )
 
 
+def waste_of(rows: Sequence[Row]) -> Decimal | None:
+    """What repeated history cost that was never cached: 0 where there is none, None where nothing is
+    priced."""
+    if not any(row.cost is not None for row in rows):
+        return None
+    return sum((row.waste.cost or Decimal(0) for row in rows if row.waste), Decimal(0))
+
+
 def totals_json(replay: Replay) -> dict[str, Json]:
     """Reported sums; beside them the simulated ones, where there are bodies."""
     rows = replay.rows
@@ -122,6 +131,7 @@ def totals_json(replay: Replay) -> dict[str, Json]:
         "cost_oracle": money_json(sum_of(row.oracle for row in measured)),
         "lost_cost": money_json(lost_of(measured)),
         "avoidable_cost": money_json(lost_of(measured, avoidable=True)),
+        "waste_cost": money_json(waste_of(measured)),
         "unpriced_requests": sum(row.cost is None for row in measured if not _refused(row)),
         "requests_with_counters": with_counters,
         "simulated": {

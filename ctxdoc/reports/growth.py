@@ -1,0 +1,81 @@
+"""How a session grows and goes on, in lines of a report."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from decimal import Decimal
+
+from ctxdoc.forecast import Forecast, forecast
+from ctxdoc.model import Origin
+from ctxdoc.replay import Grown, Replay
+from ctxdoc.reports.base import Row, counted, money_text
+from ctxdoc.sessions import short_name
+
+SHOWN = 3
+"""Stretches of the dearest session."""
+SMALL = 0.01
+"""Share of the longest stretch's tokens under which one is left out."""
+
+
+def growth_rows(replay: Replay) -> Iterator[Row]:
+    """The last stretches of the session that sent most, in time order, and how the last one goes on."""
+    of_session: defaultdict[str, list[Grown]] = defaultdict(list)
+    for grown in replay.growth:
+        if grown.fit.turns > 2:
+            of_session[grown.session].append(grown)
+    if not of_session:
+        return
+    name = max(of_session, key=lambda each: sum(g.fit.recorded for g in of_session[each]))
+    stretches = sorted(of_session[name], key=lambda grown: grown.rows[-1])
+    most = max(grown.fit.recorded for grown in stretches)
+    stretches = [grown for grown in stretches if grown.fit.recorded >= SMALL * most]
+    label = "Growth"
+    if len(replay.sessions) > 1:
+        yield Row(
+            label, f"of {short_name(name)}, the session that sent most (--session shows another)"
+        )
+        label = ""
+    if len(stretches) > SHOWN:
+        more = counted(len(stretches) - SHOWN, "earlier stretch")
+        yield Row(label, f"… {more} (--format json lists them)")
+        label = ""
+    for grown in stretches[-SHOWN:]:
+        yield Row(label, _stretch(grown, replay.origin_of(grown)))
+        label = ""
+    last = stretches[-1]
+    for line in _outlook(last, forecast(last.fit, replay.grown_rows(last))):
+        yield Row("", line)
+
+
+def _stretch(grown: Grown, origin: Origin) -> str:
+    fit = grown.fit
+    r2 = "" if fit.r2 is None else f", R² {fit.r2:.3f}"
+    return (
+        f"requests {grown.rows[0]:,} to {grown.rows[-1]:,}: "
+        f"P {fit.prefix:,.0f} + a {fit.per_turn or 0:,.0f} a turn{r2}; "
+        f"n·P + a·n²/2 = {fit.law:,.0f}, exactly {fit.exact:,.0f}, "
+        f"{'recorded' if origin is Origin.REPORTED else origin} {fit.recorded:,}"
+    )
+
+
+def _outlook(grown: Grown, ahead: Forecast | None) -> Iterator[str]:
+    overtakes = grown.fit.square_overtakes_at
+    if overtakes is not None:
+        when = "since" if overtakes < grown.fit.turns else "from"
+        yield f"history sent again is more than half of the input {when} turn {overtakes:,.0f} (2·P/a)"
+    if ahead is None:
+        return
+    left = ahead.turns_left
+    text = f"from here the window of {ahead.window:,} tokens "
+    text += f"is full in {counted(left, 'turn')}" if left is not None else "does not fill up"
+    costs = [_cost(n.turns, n.cost) for n in ahead.next if n.cost is not None]
+    if costs:
+        text += (
+            f"; if nothing changes ({ahead.read_share:.0%} read), {', '.join(costs)} (simulated)"
+        )
+    yield text
+
+
+def _cost(turns: int, cost: Decimal) -> str:
+    return f"{turns} more turns cost {money_text(cost)}"
