@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import io
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from ctxdoc.reports.base import Bar, Chart
@@ -87,12 +86,7 @@ def _draw_strip(axes: Axes, chart: Chart) -> None:
             at, heights, width, floor, label=label, color=color, hatch=shown, edgecolor=edge, lw=0.3
         )
         floor = [one + two for one, two in zip(floor, heights, strict=True)]
-    label = "law: P + a·k"
-    for stretch, bars in groupby(chart.bars, key=lambda bar: bar.law is not None and bar.stretch):
-        points = [(bar.at, bar.law) for bar in bars]
-        if stretch and len(points) > 1:
-            axes.plot(*zip(*points, strict=True), color=INK, lw=1.2, label=label)
-            label = ""
+    _draw_laws(axes, chart.bars)
     _draw_marks(axes, chart.bars, floor)
     axes.set_ylabel("tokens of the prompt")
     axes.set_ylim(0, max(floor, default=0) * 1.12 or 1)
@@ -112,6 +106,17 @@ def _draw_strip(axes: Axes, chart: Chart) -> None:
         frameon=False,
         fontsize=8,
     )
+
+
+def _draw_laws(axes: Axes, bars: Sequence[Bar]) -> None:
+    """A line through the requests of each stretch, those of others left out."""
+    lines: defaultdict[int, list[tuple[float, float]]] = defaultdict(list)
+    for bar in bars:
+        if bar.law is not None:
+            lines[bar.stretch].append((bar.at, bar.law))
+    for place, points in enumerate(lines.values()):
+        xs, ys = zip(*points, strict=True)
+        axes.plot(xs, ys, color=INK, lw=1.2, label="" if place else "law: P + a·k")
 
 
 def _draw_marks(axes: Axes, bars: Sequence[Bar], tops: Sequence[float]) -> None:
