@@ -89,10 +89,25 @@ NULL = Raw(b"null")
 """A member that is left out; for the cache the same as an explicit null."""
 
 
+class Marked(Struct, frozen=True, gc=False):
+    """A message with one breakpoint: the next request sends it without, and both are held once."""
+
+    plain: bytes
+    """Without the breakpoint."""
+    at: int
+    """Where it stood."""
+    mark: bytes
+
+    def __bytes__(self) -> bytes:
+        """The message as it was sent."""
+        return self.plain[: self.at] + self.mark + self.plain[self.at :]
+
+
 class Body(Struct, frozen=True):
     """A Messages API body: the fields that reach the prompt, each part still as its bytes."""
 
     messages: tuple[Raw, ...]
+    """Bytes or `Marked` ones once a reader has parted them."""
     model: str | None = None
     tools: tuple[Raw, ...] | None = None
     system: Raw = NULL

@@ -7,6 +7,7 @@ their bytes, and a request that goes on from an earlier one takes its segments a
 from __future__ import annotations
 
 from hashlib import blake2b
+from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -14,10 +15,19 @@ from msgspec.structs import replace
 
 from ctxdoc import canonical
 from ctxdoc.errors import NoRequestError
-from ctxdoc.model import Body, Request, Section
+from ctxdoc.model import Body, Marked, Request, Section
 from ctxdoc.prefix import Prefix
 from ctxdoc.providers import RULES, ModelRule
-from ctxdoc.segments import NOTHING, Ahead, Facts, MessageParts, Segment, iter_tools, read_message
+from ctxdoc.segments import (
+    NOTHING,
+    Ahead,
+    Facts,
+    MessageParts,
+    Segment,
+    iter_tools,
+    read_message,
+    with_breakpoint,
+)
 
 
 def render(request: Request) -> Prefix:
@@ -26,6 +36,14 @@ def render(request: Request) -> Prefix:
     Raises NoRequestError, naming file and line, for a body that cannot be rendered.
     """
     return Renderer().render(request)
+
+
+Message: TypeAlias = bytes | Marked
+HELD = (bytes, Marked)
+
+
+def _plain(message: Message) -> bytes:
+    return message.plain if isinstance(message, Marked) else message
 
 
 HELD_MESSAGES = 2048
@@ -63,8 +81,9 @@ class Renderer:
             why = "; ".join(request.notes) or "the log holds no body"
             raise NoRequestError(f"{request.source}, line {request.line}: {why}")
         rule = RULES.find_model(request.model)
-        messages = tuple(map(bytes, body.messages))
-        old = self._lanes.get(messages[0]) if messages else None
+        messages = tuple([m if type(m) in HELD else bytes(m) for m in body.messages])
+        first = _plain(messages[0]) if messages else b""
+        old = self._lanes.get(first)
         lane = self._lane(messages, old)
         top = self._top(request, body, rule, lane.facts)
         segments = lane.segments
@@ -89,7 +108,7 @@ class Renderer:
         )
         if messages:
             lane.root, lane.prefix = top, None if stripped else prefix
-            self._lanes[messages[0]] = lane
+            self._lanes[first] = lane
         return prefix
 
     def _top(self, request: Request, body: Body, rule: ModelRule, facts: Facts) -> _Top:
@@ -118,7 +137,7 @@ class Renderer:
             found = self._tools[tools] = tuple(iter_tools(tools))
         return found
 
-    def _lane(self, messages: tuple[bytes, ...], old: _Lane | None) -> _Lane:
+    def _lane(self, messages: tuple[Message, ...], old: _Lane | None) -> _Lane:
         """The messages; of those that an earlier request has too, nothing is done again."""
         same = 0
         if old is not None:
@@ -152,7 +171,11 @@ class Renderer:
         whole = b"".join(segment.digest for segment in segments) + segments[0].role.encode()
         return blake2b(whole, digest_size=16).digest()
 
-    def _message(self, raw: bytes, index: int) -> MessageParts:
+    def _message(self, message: Message, index: int) -> MessageParts:
+        if isinstance(message, Marked):
+            found_marked = with_breakpoint(message, self._message(message.plain, index))
+            return found_marked or read_message(bytes(message), index, self.lean)
+        raw = message
         found = self._messages.get((raw, index))
         if found is None:
             if len(self._messages) >= HELD_MESSAGES:
@@ -199,7 +222,7 @@ START = _End(count=0, facts=NOTHING, last_user_text=0, thinks=False)
 class _Lane(Struct):
     """The messages of a conversation as they were last sent."""
 
-    messages: tuple[bytes, ...]
+    messages: tuple[Message, ...]
     segments: tuple[Segment, ...]
     ends: list[_End]
     shared: int

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from ctxdoc import canonical
 from ctxdoc.canonical import Json
-from ctxdoc.model import Body, Section
+from ctxdoc.model import Body, Marked, Section
 from ctxdoc.providers import RULES, ModelRule
 
 
@@ -233,6 +233,21 @@ def read_message(raw: bytes, index: int, lean: bool) -> MessageParts:
         is_user_text=_is_user_text(entry),
         thinks=any(s.kind in RULES.unmarkable for s in segments),
     )
+
+
+def with_breakpoint(message: Marked, plain: MessageParts) -> MessageParts | None:
+    """A marked message from its unmarked form, whose blocks are the same; None where the mark is in a
+    place that is no breakpoint."""
+    raw = bytes(message)
+    entry = canonical.decode(raw) if raw.count(b'"cache_control"') == 1 else None
+    content = entry.get("content") if isinstance(entry, dict) else None
+    blocks = content if isinstance(content, list) else []
+    lives = [_ttl(block) if isinstance(block, dict) else None for block in blocks]
+    if len(lives) != len(plain.segments) or not any(lives):
+        return None
+    rows = zip(plain.segments, lives, strict=True)
+    segments = tuple(replace(segment, ttl=life) if life else segment for segment, life in rows)
+    return replace(plain, segments=segments)
 
 
 def _facts(content: Json, pointer: str) -> Facts:

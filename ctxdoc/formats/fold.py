@@ -17,7 +17,7 @@ from typing import TypeAlias
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from ctxdoc.model import Body, Request
+from ctxdoc.model import Body, Marked, Request
 
 LANES = 512
 """Conversations that are held."""
@@ -35,20 +35,6 @@ MARK = f'"{secrets.token_hex(12)}"'.encode()
 
 
 _BREAKPOINT = re.compile(rb',\s*"cache_control"\s*:\s*\{[^{}]*\}')
-
-
-class Marked(Struct, frozen=True, gc=False):
-    """A message with one breakpoint: the next request sends it without, and both are held once."""
-
-    plain: bytes
-    """Without the breakpoint."""
-    at: int
-    """Where it stood."""
-    mark: bytes
-
-    def __bytes__(self) -> bytes:
-        """The message as it was sent."""
-        return self.plain[: self.at] + self.mark + self.plain[self.at :]
 
 
 Message: TypeAlias = bytes | Marked
