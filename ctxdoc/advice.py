@@ -9,7 +9,7 @@ from decimal import Decimal
 from msgspec import Struct
 
 from ctxdoc.causes import CAUSES
-from ctxdoc.lifetime import Block, Blocks
+from ctxdoc.lifetime import Block
 from ctxdoc.model import Section
 from ctxdoc.pricing import MILLION, find_rates
 from ctxdoc.providers import RULES
@@ -104,7 +104,7 @@ def _wastes(replay: Replay) -> Iterator[Advice]:
 
 
 def _unused_tools(replay: Replay) -> Iterator[Advice]:
-    blocks = unused_tools(replay.blocks)
+    blocks = unused_tools(replay)
     if not blocks:
         return
     tokens = sum(block.lifetime_tokens for block in blocks)
@@ -121,9 +121,10 @@ def _unused_tools(replay: Replay) -> Iterator[Advice]:
     )
 
 
-def unused_tools(blocks: Blocks) -> list[Block]:
-    """Tool definitions of which the log holds no call; none where it holds no call at all."""
-    called = {sort.name for sort in blocks.sorts if sort.kind in CALLS}
+def unused_tools(replay: Replay) -> list[Block]:
+    """Tool definitions that the log shows no call of; none where it shows no call at all."""
+    blocks = replay.blocks
+    called = replay.called | {sort.name for sort in blocks.sorts if sort.kind in CALLS}
     if not called:
         return []
     return blocks.where(lambda s: s.section is Section.TOOLS and s.name not in called)

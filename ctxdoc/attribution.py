@@ -147,7 +147,7 @@ class Cases:
         found = self._recent.pop(number, None)
         if found is None:
             request = self.requests[number]
-            found = self._replayer.measure(request, self._replayer.render(request))
+            found = self._replayer.measure_again(request, self._replayer.render(request))
         self._keep(number, found)
         return found
 
@@ -256,13 +256,15 @@ def _attributed(case: Case, alive: int | None) -> Case:
     reached = [max(read, min(_as_read(tokens, read), case.identical)) for tokens in could]
     # What had ended would have been lost without a difference too.
     ended = 0 if alive is None else max(0, cached - max(alive, reached[Relax.REACH]))
+    rest = max(0, cached - ended - reached[Relax.REACH])
+    appended = case.divergence is None
     due = {
         Part.PROVIDER: reached[Relax.NOTHING] - read,
         Part.VISIBILITY: reached[Relax.VISIBILITY] - reached[Relax.NOTHING],
         Part.EXPIRY: reached[Relax.EXPIRY] - reached[Relax.VISIBILITY] + ended,
         Part.PLACE: reached[Relax.PLACE] - reached[Relax.EXPIRY],
-        Part.REACH: reached[Relax.REACH] - reached[Relax.PLACE],
-        Part.DIVERGENCE: max(0, cached - ended - reached[Relax.REACH]),
+        Part.REACH: reached[Relax.REACH] - reached[Relax.PLACE] + (rest if appended else 0),
+        Part.DIVERGENCE: 0 if appended else rest,
     }
     worth = {part: tokens for part, tokens in due.items() if tokens > TOLERANCE_TOKENS}
     parts = NO_PARTS | worth if worth else NO_PARTS

@@ -21,7 +21,9 @@ SHORTER = 0.97
 """A prompt under this share of the one before it has lost a part of its history."""
 FEW = 0.7
 """Under this share the history gave way to something else, or the call is a side call."""
-LONGER = 4.0
+GONE_ON = 4
+"""Requests after which a prompt that fell stands for the one before it."""
+LONGER = 2.0
 """A prompt that is more than so many times as long goes on from another one."""
 
 
@@ -44,6 +46,8 @@ class Heard(Struct, frozen=True):
     """Number of the thread that it goes on from, inside of its session."""
     before: int | None
     """The request that it is compared with."""
+    goes_on: bool
+    """Whether it goes on from that one, and could have read all of it."""
     rewrite: Rewrite | None
 
 
@@ -55,6 +59,9 @@ class _Thread(Struct):
     key: int
     last: Request
     tokens: int
+    turn: int
+    """Running number of its last request in the session."""
+    count: int = 1
     was_read: bool = False
     """Whether any request has read something."""
 
@@ -63,6 +70,10 @@ class _Thread(Struct):
         own = self.last.usage
         cached = own.cache_read + own.cache_write if own else 0
         return abs(usage.cache_read - cached) <= TOLERANCE_TOKENS
+
+
+def _last_turn(thread: _Thread) -> int:
+    return thread.turn
 
 
 class Counted:
@@ -75,8 +86,10 @@ class Counted:
     def __init__(self) -> None:
         self._threads: list[_Thread] = []
         self._recent: _Thread | None = None
-        self._waiting: dict[int, tuple[_Thread, Rewrite]] = {}
-        """Falls by the request: the thread that may go on, and what it is if it does not."""
+        self._turn = 0
+        self._waiting: dict[int, tuple[_Thread, _Thread, Rewrite]] = {}
+        """Falls by the request: the thread that may go on, the one that fell, and what it is if the
+        first does not go on."""
         self._long = False
         """Whether the session writes for an hour."""
 
@@ -88,7 +101,9 @@ class Counted:
         model = short_model_id(request.model)
         own = [thread for thread in self._threads if thread.model == model]
         before = self._continued(request, usage, own)
-        compared, rewrite = before or self._recent, None
+        compared, rewrite, goes_on = before or self._recent, None, before is not None
+        fallen: Rewrite | None = None
+        self._turn += 1
         if before is not None:
             if (
                 before.was_read
@@ -101,38 +116,40 @@ class Counted:
             self._waiting = {k: w for k, w in self._waiting.items() if w[0] is not before}
         elif own:
             larger = [thread for thread in own if usage.input < FEW * thread.tokens]
-            compared = max(larger, key=lambda thread: thread.key, default=None)
+            compared = max(larger, key=_last_turn, default=None)
             if compared is not None:
-                found = self._compare(request, usage, compared, switched=False)
-                if found is not None:
-                    self._waiting[key] = (compared, found)
+                fallen = self._compare(request, usage, compared, switched=False)
         elif compared is not None and usage.input >= FEW * compared.tokens:
             rewrite = self._compare(request, usage, compared, switched=True)
         heard = compared.key if compared else None
         self._long = bool(usage.cache_write_1h) or (self._long and not usage.cache_write_5m)
         if before is None:
-            before = _Thread(
-                len(self._threads), model, key, request, usage.input, usage.cache_read > 0
-            )
+            before = _Thread(len(self._threads), model, key, request, usage.input, self._turn)
+            before.was_read = usage.cache_read > 0
             self._threads.append(before)
+        if compared is not None and fallen is not None:
+            self._waiting[key] = (compared, before, fallen)
         before.key, before.last, before.tokens = key, request, usage.input
+        before.turn, before.count = self._turn, before.count + 1
         self._recent = before
-        return Heard(before.number, heard, rewrite)
+        return Heard(before.number, heard, goes_on, rewrite)
 
     def settled(self) -> Iterator[tuple[int, Rewrite]]:
         """The falls that were no side calls, once the session is over."""
-        for key, (_, rewrite) in self._waiting.items():
+        for key, (_, _, rewrite) in self._waiting.items():
             yield key, rewrite
 
     def _continued(self, request: Request, usage: Usage, own: list[_Thread]) -> _Thread | None:
         """The thread that a request goes on from: the one whose entries it reads, or else the largest
         prompt that it can have grown from."""
         if request.event is Event.COMPACTION and own:
-            return max(own, key=lambda thread: thread.key)
+            return max(own, key=_last_turn)
+        ended = {id(old) for old, new, _ in self._waiting.values() if new.count >= GONE_ON}
+        own = [thread for thread in own if id(thread) not in ended]
         fitting = [t for t in own if FEW * t.tokens <= usage.input <= LONGER * t.tokens]
         read = [t for t in fitting if usage.cache_read and t.is_read_by(usage)]
         if read:
-            return max(read, key=lambda thread: thread.key)
+            return max(read, key=_last_turn)
         grown = [t for t in fitting if SHORTER * t.tokens <= usage.input]
         if grown:
             return max(grown, key=lambda thread: thread.tokens)
@@ -205,7 +222,9 @@ def _by_compaction(step: _Step) -> Proof | None:
 
 
 def _by_time(step: _Step) -> Proof | None:
-    life = RULES.ttl_seconds["1h" if step.long else "5m"]
+    usage = step.before.usage
+    short = usage is not None and usage.cache_write_5m
+    life = RULES.ttl_seconds["1h" if step.long and not short else "5m"]
     if step.pause < life:
         return None
     why = (

@@ -386,7 +386,8 @@ def bounded_loss(case: Case) -> int:
             end -= 1
     most = max(0, sizes.at(end - 1) - case.counters.cache_read)
     slack = max(TOLERANCE_TOKENS, TOLERANCE_SHARE * most)
-    return case.lost if case.lost <= most + slack else most
+    lost = case.lost if case.lost <= most + slack else most
+    return min(lost, max(0, case.counters.input - case.counters.cache_read))
 
 
 def cost_of(case: Case) -> Cost:

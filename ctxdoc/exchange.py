@@ -56,12 +56,22 @@ class Replayer:
             request=request,
             prefix=prefix,
             sizes=self.ledger.measure(
-                prefix, corrected, (before.prefix, before.sizes) if before else None
+                prefix,
+                None if _passed_often(request) else corrected,
+                (before.prefix, before.sizes) if before else None,
             ),
             usage=corrected,
             double_counted=corrected is not usage,
             breakpoints_assumed=assumed,
         )
+
+    def measure_again(self, request: Request, prefix: Prefix) -> Exchange:
+        """A request that was measured before and let go; nothing is learned from it again."""
+        ledger, self.ledger = self.ledger, self.ledger.copied()
+        try:
+            return self.measure(request, prefix)
+        finally:
+            self.ledger = ledger
 
     def _note_read(self, before: Exchange, prefix: Prefix, tokens: int) -> None:
         """What was read ends at the earlier request's breakpoint of the nearest size."""
@@ -92,10 +102,15 @@ class Replayer:
         lives = [before.prefix.segments[mark].ttl for mark in before.prefix.breakpoints]
         if one is None or two is None or not lives:
             return None
-        longest = max(RULES.ttl_seconds[life or "5m"] for life in lives)
-        if (two - one).total_seconds() < longest:
+        shortest = min(RULES.ttl_seconds[life or "5m"] for life in lives)
+        if (two - one).total_seconds() < shortest:
             return None
         return before.sizes.at(self.cache.longest_live(before.prefix, step_of(after)))
+
+
+def _passed_often(request: Request) -> bool:
+    """Whether the counters add up several passes over the prompt, and so tell no size of it."""
+    return request.response is not None and request.response.several_passes
 
 
 NO_SIZES = Sizes(upto=(), total=0, origin=Origin.NONE)

@@ -132,15 +132,21 @@ class Lifetime:
             (_nearest(upto, cached), usage.cache_write, _write_rate(usage, rates)),
             (len(keys), usage.uncached, _nano(rates.input if rates else None)),
         )
-        behind, rows = 0, []
-        for end, tokens, rate in ends:
-            if end <= behind:
-                continue
-            node = self._of_key[keys[end - 1]]
-            whole = self._upto[node] - (self._upto[self._of_key[keys[behind - 1]]] if behind else 0)
-            share = round(tokens * SHARES / whole) if whole else 0
-            rows.append((node, share, rate * share // SHARES))
-            behind = end
+        rows: list[tuple[int, int, int]] = []
+        behind = tokens = money = whole = 0
+        for end, more, rate in ends:
+            # What ends in the block before is a part of that one's.
+            if end > behind:
+                before = self._upto[self._of_key[keys[behind - 1]]] if behind else 0
+                node = self._of_key[keys[end - 1]]
+                whole = self._upto[node] - before
+                kept = (tokens, money) if not behind else (0, 0)
+                tokens, money, behind = kept[0] + more, kept[1] + more * rate, end
+                rows.append((node, *_shares(tokens, money, whole)))
+            else:
+                tokens, money = tokens + more, money + more * rate
+                if rows:
+                    rows[-1] = (rows[-1][0], *_shares(tokens, money, whole))
         # Each adds what it is more than the one behind it, which the sum from the leaves brings.
         later_share = later_rate = 0
         for node, share, rate in reversed(rows):
@@ -293,6 +299,11 @@ ORIGINS = tuple(Origin)
 
 def _nano(rate: Decimal | None) -> int:
     return int(rate * NANO) if rate is not None else 0
+
+
+def _shares(tokens: int, money: int, whole: int) -> tuple[int, int]:
+    """What a token of blocks with so many tokens in all was, in size and in nanodollars."""
+    return (round(tokens * SHARES / whole), round(money / whole)) if whole else (0, 0)
 
 
 def _nearest(upto: tuple[int, ...], tokens: int) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
+from functools import lru_cache
 
 import msgspec
 from msgspec import Raw, Struct
@@ -140,6 +142,8 @@ class Response(Struct, frozen=True, kw_only=True, gc=False):
     """Compaction passes, which the usage leaves out."""
     several_passes: bool = False
     """Whether server tools ran, so that the counters may add up several passes over the prompt."""
+    called: tuple[str, ...] = ()
+    """Names of the tools that it calls."""
     miss_reason: str = ""
     """The API's own word on a cache miss."""
     content: Raw = NULL
@@ -205,8 +209,23 @@ class Request(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def place(self) -> tuple[tuple[str, str], ...]:
-        """What is known of the account, workspace and upstream that served the request."""
-        return tuple((name, self.headers[name]) for name in PLACE_HEADERS if name in self.headers)
+        """What is known of the platform, account, workspace and upstream that served the request."""
+        known = tuple((name, self.headers[name]) for name in PLACE_HEADERS if name in self.headers)
+        platform = platform_of(self.model)
+        return (("platform", platform), *known) if platform else known
+
+
+_PLATFORMS = (
+    (re.compile(r"^(?:[a-z]{2,6}\.)?anthropic\.claude|^arn:aws"), "Bedrock"),
+    (re.compile(r"^claude[\w.-]*@"), "Google Cloud"),
+    (re.compile(r"^claude"), "Claude API"),
+)
+
+
+@lru_cache(maxsize=256)
+def platform_of(model: str) -> str:
+    """Where a model is served, as far as the spelling of its name tells; empty where it does not."""
+    return next((name for spelled, name in _PLATFORMS if spelled.search(model)), "")
 
 
 PLACE_HEADERS = (

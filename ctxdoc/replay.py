@@ -29,6 +29,7 @@ from ctxdoc.rows import (
     passed_often,
     price_row,
 )
+from ctxdoc.segments import forced_tool
 from ctxdoc.sessions import Parter, Session, short_name
 from ctxdoc.tokens import is_opaque
 from ctxdoc.traits import missing_of
@@ -62,6 +63,8 @@ class Replay(Struct, frozen=True, kw_only=True):
     blocks: Blocks
     """Of the requests with bodies, the dearest first."""
     growth: tuple[Grown, ...]
+    called: frozenset[str]
+    """Tools that an answer called or a request forced."""
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -133,6 +136,7 @@ class _Run:
         self.cases = Cases(requests, self.renderer, consume=True)
         self.lifetime = Lifetime()
         self.sent: dict[int, Sent] = {}
+        self.called: set[str] = set()
         self.counted: dict[str, Counted] = {}
         self.threads: dict[int, _Thread] = {}
         self.heard: dict[tuple[str, int], _Thread] = {}
@@ -157,6 +161,9 @@ class _Run:
             tariff=tariff_of(request),
         )
         self.rows[index] = row
+        self.called.update(request.response.called if request.response else ())
+        if request.body is not None and len(bytes(request.body.tool_choice)) > len(b"null"):
+            self.called.add(forced_tool(request.body))
         row.reported = request.usage
         reason = "; ".join(request.notes) or None
         if request.body is not None and not has_rules(request):
@@ -199,6 +206,9 @@ class _Run:
         price_row(row, request, counters)
         if self.kept is not None and row.number - 1 not in self.kept:
             return
+        if passed_often(request):
+            # Counters of several passes tell no size of a block.
+            return
         rates = find_rates(row.tariff, counters.input)
         self.sent[row.number - 1] = self.lifetime.add(case.after, counters, rates)
 
@@ -235,8 +245,9 @@ class _Run:
         thread = self.heard.setdefault(key, _Thread(row.session))
         self.threads[row.number - 1] = thread
         replaced = row.miss is not None and row.miss.cause == "history_compacted"
+        goes_on = heard.goes_on and not replaced
         thread.turns.append(Turn(row.number, usage.input, starts=replaced))
-        row.oracle = bound_of(row, usage, self._before(heard.before), replaced)
+        row.oracle = bound_of(row, usage, self._before(heard.before) if goes_on else None)
 
     def _before(self, index: int | None) -> Usage | None:
         row = self.rows[index] if index is not None else None
@@ -267,6 +278,7 @@ class _Run:
             order=tuple(place for place in order if place in rows),
             blocks=self.lifetime.blocks(),
             growth=tuple(self._growth(rows)),
+            called=frozenset(self.called),
         )
 
     def _growth(self, rows: dict[int, Row]) -> Iterator[Grown]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from enum import StrEnum
 
@@ -13,7 +13,7 @@ from ctxdoc.causes import CAUSES, Case, Confidence, Group, Part
 from ctxdoc.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS
 from ctxdoc.causes.content import repeated_uncached
 from ctxdoc.counted import Rewrite
-from ctxdoc.diagnose import bounded_loss, find_causes, read_instead
+from ctxdoc.diagnose import Finding, bounded_loss, find_causes, read_instead
 from ctxdoc.lifetime import Lifetime, Sent
 from ctxdoc.model import Origin, Request, Section, Usage
 from ctxdoc.pricing import Tariff, price
@@ -128,7 +128,7 @@ def judge(row: Row, case: Case) -> None:
     """What a request missed, or wastes."""
     if _is_plainly_healthy(case):
         return
-    finding, _ = find_causes(case)
+    finding, also = find_causes(case)
     cause, match = finding.cause, finding.match
     often = passed_often(case.after.request) or passed_often(case.before.request)
     if often and cause.id in BY_COUNTERS_OF_ONE_PASS:
@@ -139,7 +139,7 @@ def judge(row: Row, case: Case) -> None:
         row.miss = Miss(
             cause=cause.id,
             confidence=match.confidence,
-            explanation=match.explanation,
+            explanation=match.explanation + _beside(also, cause.id),
             tokens=None if refused else lost,
             cost=None if refused else _saved(case.counters, lost, row.tariff),
             avoidable=cause.avoidable and not _lasts_longer(case, cause.id),
@@ -158,8 +158,16 @@ def judge(row: Row, case: Case) -> None:
 
 
 def _lasts_longer(case: Case, cause: str) -> bool:
-    """Whether no lifetime that there is would have bridged the pause."""
-    return cause == "ttl_expired" and (case.gap or 0) >= RULES.ttl_seconds["1h"]
+    """Whether a longer lifetime would not have helped: there is none for the pause, or the prompt
+    changed as well."""
+    longer = (case.gap or 0) >= RULES.ttl_seconds["1h"]
+    return cause == "ttl_expired" and (longer or case.divergence is not None)
+
+
+def _beside(also: Sequence[Finding], cause: str) -> str:
+    """What changed beside a pause: either alone would have lost the prefix."""
+    names = [finding.cause.id for finding in also]
+    return f" Also: {', '.join(names)}." if names and cause == "ttl_expired" else ""
 
 
 def _is_plainly_healthy(case: Case) -> bool:
@@ -221,10 +229,10 @@ def oracle_of(row: Row, usage: Usage, sent: Sent, lifetime: Lifetime) -> Decimal
     return _bounded(row, usage, read, write)
 
 
-def bound_of(row: Row, usage: Usage, before: Usage | None, replaced: bool) -> Decimal | None:
+def bound_of(row: Row, usage: Usage, before: Usage | None) -> Decimal | None:
     """The same from counters: the prompt before it is read, the rest written as it was."""
     read = usage.cache_read
-    if before is not None and not replaced:
+    if before is not None:
         read = max(read, min(before.input, usage.input))
     return _bounded(row, usage, read, min(usage.input - read, usage.cache_write))
 

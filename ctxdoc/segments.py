@@ -184,6 +184,15 @@ class Ahead:
             )
 
 
+def forced_tool(body: Body) -> str:
+    """The tool that a request makes the model call; empty where it is free to choose."""
+    match canonical.decode(body.tool_choice):
+        case {"type": "tool", "name": str(name)}:
+            return name
+        case _:
+            return ""
+
+
 def iter_tools(tools: tuple[bytes, ...]) -> Iterator[Segment]:
     """The tool definitions of a body, deferred ones and the platform's in their places."""
     ordinary = 0

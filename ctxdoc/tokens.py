@@ -45,6 +45,8 @@ class Sizes(Struct, frozen=True):
     """What the whole rests on: reported ends make it calibrated, none make it estimated."""
     ends: tuple[tuple[int, int], ...] = ()
     """Numbers of leading segments whose tokens are exact, with those tokens."""
+    ratio: float | None = None
+    """Tokens per unit of weight, as the counters of this conversation have shown."""
 
     def at(self, index: int | None) -> int:
         """Tokens of the prefix that ends with a segment; 0 for None."""
@@ -77,18 +79,19 @@ class Ledger:
         start, base = self._settled(prefix, before, own)
         weights = self._weigh(prefix, start)
         ends = self._ends(prefix, own, start, base)
-        ratio = self._ratio(prefix, weights, ends, start)
+        ratio = self._ratio(prefix, weights, ends, start, before[1].ratio if before else None)
         # A measured ratio holds the hidden tokens of the prompts that it was measured on.
-        hidden = 0 if prefix.root in self._ratios else hidden_tokens(prefix)
-        upto = _share_out(weights, ends, ratio, hidden, start, base)
+        hidden = hidden_tokens(prefix) if ratio is None else 0
+        upto = _share_out(weights, ends, 1.0 if ratio is None else ratio, hidden, start, base)
         if start and before is not None:
             upto = before[1].upto[:start] + upto
-        exact = bool(start or ends) or prefix.root in self._ratios
+        exact = bool(start or ends) or ratio is not None
         return Sizes(
             upto=upto,
             total=(usage.input if usage else 0) or (upto[-1] if upto else 0),
             origin=Origin.CALIBRATED if exact else Origin.ESTIMATED,
             ends=(*_ends_upto(start, before), *ends),
+            ratio=ratio,
         )
 
     def _own(self, prefix: Prefix, usage: Usage | None) -> dict[int, int]:
@@ -159,14 +162,24 @@ class Ledger:
         weights: list[float],
         ends: list[tuple[int, int]],
         start: int,
-    ) -> float:
-        """Tokens per unit of weight behind the last exact size, from the last measured prompt."""
+        known: float | None,
+    ) -> float | None:
+        """Tokens per unit of weight behind the last exact size: of the prompt itself, of the one
+        before it, or else of the last measured prompt of the model; None where nothing was measured."""
         if ends and not start:
             count, tokens = ends[-1]
             weight = sum(weights[:count])
             if weight:
                 self._ratios[prefix.root] = tokens / weight
-        return self._ratios.get(prefix.root, 1.0)
+                return tokens / weight
+        return self._ratios.get(prefix.root) if known is None else known
+
+    def copied(self) -> Ledger:
+        """A ledger that knows as much, and learns for itself."""
+        copy = Ledger()
+        copy.known, copy._ratios = dict(self.known), dict(self._ratios)
+        copy._weights = self._weights
+        return copy
 
 
 def _fits(count: int, tokens: int, own: dict[int, int]) -> bool:

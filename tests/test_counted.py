@@ -135,3 +135,32 @@ def test_a_compaction_is_not_avoidable_and_an_expiry_is() -> None:
 
 def test_only_the_counters_cause_is_never_found_by_bodies() -> None:
     assert [cause.id for cause in CAUSES if cause.by_counters] == ["prefix_changed"]
+
+
+def test_a_session_that_was_compacted_and_grew_back_is_compared_with_itself() -> None:
+    """150k tokens fall to 30k without a word in the log, and grow to 150k again; after a pause the
+    last request is compared with the one before it, and the fall was a compaction."""
+    session, sizes = Counted(), [50_000, 100_000, 150_000, 30_000, 50_000, 80_000, 120_000, 149_000]
+    read = 0
+    for number, size in enumerate(sizes):
+        fell = number == 3
+        session.next(
+            number, call(20 * number, 0 if fell else read, size - 4 - (0 if fell else read))
+        )
+        read = size - 4
+    last = session.next(8, call(2000, 0, 150_000))
+    assert last is not None
+    assert (last.before, last.rewrite and last.rewrite.cause) == (7, "ttl_expired")
+    assert [(key, fall.cause) for key, fall in session.settled()] == [(3, "history_compacted")]
+
+
+def test_what_was_written_for_five_minutes_ends_after_five() -> None:
+    """20k for an hour and 40k for five minutes; ten minutes later the 20k are read."""
+    usage = Usage(uncached=4, cache_read=0, cache_write_5m=40_000, cache_write_1h=20_000)
+    first = call(0, 0, 0)
+    first = Request(
+        source="-", line=1, model=SONNET, body=None, at=START, response=Response(usage=usage)
+    )
+    found = last_of(first, call(600, 20_000, 41_000))
+    assert found is not None
+    assert (found.cause, found.tokens) == ("ttl_expired", 40_004)

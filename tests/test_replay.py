@@ -471,3 +471,122 @@ def test_a_pair_is_advised_only_where_diagnose_takes_it(tmp_path: Path) -> None:
     """In a file that is written backwards the earlier request has the larger number."""
     for item in advise(replayed(tmp_path, demo_session()[::-1])):
         assert item.pair is None or item.pair[0] < item.pair[1]
+
+
+def test_every_part_of_a_loss_has_an_answer(tmp_path: Path) -> None:
+    """The same prompt half a second after one without a time; the moving mark gone; a header that is
+    missing in between: no cause of its own knows these, and none is a fault of the program."""
+    rng = random.Random(3)
+    body = first_body(rng)
+    sent = marked(body)
+    untimed = {**record(sent, START, None, 1), "timestamp": None}
+    rows = [untimed, record(sent, START + timedelta(milliseconds=500), None, 2)]
+    body["messages"] += turn(rng, 1, result=300)
+    unmarked = marked(body)
+    del unmarked["messages"][-1]["content"][-1]["cache_control"]
+    rows.append(record(unmarked, START + timedelta(seconds=9), None, 3))
+    for number, place in enumerate(("org-a", None, "org-b")):
+        headers = {"anthropic-organization-id": place} if place else {}
+        at = START + timedelta(seconds=20 + number)
+        rows.append({**record(sent, at, None, 10 + number), "headers": headers})
+    found = replayed(tmp_path, rows)
+    assert all(row.simulated for row in found.rows)
+
+
+def test_counters_of_several_passes_tell_no_size(tmp_path: Path) -> None:
+    """A web search: 13,520 tokens were billed for a prompt of a few; what comes after it is not
+    measured by them."""
+    rows = [plain("What is new about caches?", used(13_520, 0, 0), 0)]
+    rows[0]["response"]["content"] = [
+        {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
+    ]
+    rows.append(plain("word " * 300, None, 60))
+    alone, after = (replayed(tmp_path, each).rows[-1].simulated for each in (rows[1:], rows))
+    assert alone is not None
+    assert alone == after
+
+
+def test_a_tool_that_only_an_answer_calls_was_called(tmp_path: Path) -> None:
+    body = marked(first_body(random.Random(3)))
+    row = record(body, START, used(10, 0, 2300), 1)
+    call = {"type": "tool_use", "id": "t", "name": "search", "input": {}}
+    row["response"]["content"] = [call]
+    body["tool_choice"] = {"type": "tool", "name": "write_file"}
+    (advice,) = (a for a in advise(replayed(tmp_path, [row])) if a.id == "unused_tools")
+    assert advice.what.endswith(": read_file, list_files, run_tests.")
+
+
+def test_a_pause_and_a_change_are_both_named_and_neither_alone_is_avoidable(tmp_path: Path) -> None:
+    """With a lifetime of an hour the clock would lose it all the same, and the other way round."""
+    rows = [plain("go", used(10, 0, 6000), 600 * n, f"It is 09:{n}1. {LONG}") for n in range(2)]
+    miss = replayed(tmp_path, rows).rows[1].miss
+    assert miss is not None
+    assert (miss.cause, miss.avoidable) == ("ttl_expired", False)
+    assert "timestamp_in_prefix" in miss.explanation
+
+
+def test_of_two_lifetimes_only_the_shorter_has_run_out(tmp_path: Path) -> None:
+    """A system prompt for an hour, a message for five minutes, ten minutes later another clock in
+    the first: the message was gone without it."""
+    body = first_body(random.Random(3))
+    body["system"][0]["text"] = LONG
+    body["messages"][0]["content"][0]["text"] = prose(random.Random(6), 30_000)
+    rows = []
+    for number, clock in enumerate(("09:00:01", "09:10:01")):
+        body["system"][1]["text"] = f"It is {clock}."
+        sent = marked(body)
+        sent["system"][-1]["cache_control"]["ttl"] = "1h"
+        rows.append(record(sent, START + timedelta(seconds=600 * number), None, number))
+    found = replayed(tmp_path, rows)
+    before = found.rows[0].simulated
+    assert before is not None
+    miss = found.rows[1].miss
+    assert miss is not None
+    # What is due to the change is what lived for an hour; the rest had ended.
+    assert miss.cause == "ttl_expired"
+    assert before.cache_write_1h < before.cache_write_5m
+
+
+def test_other_conversations_do_not_change_the_sizes_of_one(tmp_path: Path) -> None:
+    """A conversation goes on without counters after many others of another density."""
+    start = plain("go on", used(10, 0, 4600), 0, LONG)
+    end = plain("go on", None, 9000, LONG)
+    end["request"]["messages"] += [
+        {"role": "assistant", "content": "done"},
+        {"role": "user", "content": prose(random.Random(2), 20_000)},
+    ]
+    sizes = []
+    for others in (0, 3, 80):
+        rows = [start]
+        rows += [
+            plain(f"other {n}", used(0, 0, 24_000), 60 + n, f"{n} {LONG}") for n in range(others)
+        ]
+        usage = replayed(tmp_path, [*rows, end]).rows[-1].simulated
+        assert usage is not None
+        sizes.append(usage.input)
+    assert len(set(sizes)) == 1
+
+
+def test_what_is_read_and_written_inside_of_one_block_is_all_counted(tmp_path: Path) -> None:
+    """9,000 tokens read and 1,000 written end in the one block that the log holds:
+    9,000·0.3 + 1,000·3.75 + 3·3 = 6,459 per million."""
+    (row,) = (plain("word " * 2000, used(3, 9000, 1000), 0),)
+    row["request"]["messages"][0]["content"] = [
+        {"type": "text", "text": "word " * 2000, "cache_control": {"type": "ephemeral"}}
+    ]
+    found = replayed(tmp_path, [row])
+    cost = sum(block.cost or Decimal(0) for block in found.blocks)
+    assert cost == pytest.approx(Decimal("0.006459"), rel=Decimal("1e-3"))
+
+
+def test_two_platforms_have_two_caches(tmp_path: Path) -> None:
+    rows = [plain("go", used(10, 0, 6000), 0, LONG), plain("go", used(10, 0, 6000), 20, LONG)]
+    rows[1]["request"]["model"] = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
+    assert causes(replayed(tmp_path, rows)) == {2: "routing_changed"}
+
+
+def test_a_stretch_names_its_requests_in_the_order_of_the_log(tmp_path: Path) -> None:
+    found = replayed(tmp_path, demo_session()[::-1])
+    data: Any = replay_json(found, (), excerpts=True)
+    (growth,) = data["sessions"][0]["growth"]
+    assert (growth["from"], growth["to"]) == (1, 12)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterator, Mapping
+from sys import intern
 from typing import Any
 
 import msgspec
+from msgspec import Raw
 
 from ctxdoc.formats import usage as counters
 from ctxdoc.formats.base import text_of
@@ -127,6 +129,7 @@ def response_of(answer: Mapping[str, Any]) -> Response:
     error = answer.get("error")
     said = error.get("message") if isinstance(error, dict) else error
     failed = answer.get("type") == "error"
+    calls = _tool_uses(answer)
     return Response(
         id=text_of(answer.get("id") or answer.get("responseId")),
         model=text_of(answer.get("model") or answer.get("modelVersion")),
@@ -137,7 +140,9 @@ def response_of(answer: Mapping[str, Any]) -> Response:
         batch=usage.get("service_tier") == "batch",
         us_only=usage.get("inference_geo") == "us",
         miss_reason=_miss_reason(answer),
-        several_passes=counters.has_server_tools(usage) or _has_server_calls(answer),
+        several_passes=counters.has_server_tools(usage)
+        or any(call.get("type") == "server_tool_use" for call in calls),
+        called=_called(calls),
         content=content_of(answer.get("content")),
     )
 
@@ -155,12 +160,23 @@ def _iterations(usage: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(found for found in passes if found is not None)
 
 
-def _has_server_calls(answer: Mapping[str, Any]) -> bool:
-    """Whether the answer has a call that the API ran by itself."""
+def _tool_uses(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The calls among the blocks of an answer, the API's own ones too."""
     content = answer.get("content")
-    return isinstance(content, list) and any(
-        isinstance(block, dict) and block.get("type") == "server_tool_use" for block in content
-    )
+    if isinstance(content, Raw):
+        content = msgspec.json.decode(content) if b"tool_use" in bytes(content) else []
+    blocks = content if isinstance(content, list) else []
+    return [
+        block
+        for block in blocks
+        if isinstance(block, Mapping) and text_of(block.get("type")).endswith("tool_use")
+    ]
+
+
+def _called(calls: list[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Names of the tools, each once."""
+    names = (text_of(call.get("name")) for call in calls)
+    return tuple({intern(name): None for name in names if name})
 
 
 def _miss_reason(answer: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from ctxdoc.advice import unused_tools
 from ctxdoc.canonical import Json
 from ctxdoc.lifetime import Block, Blocks
 from ctxdoc.model import Section
+from ctxdoc.replay import Replay
 from ctxdoc.visible import visible
 
 FIRST_LINE = 36
@@ -66,9 +67,9 @@ def kind_name(block: Block) -> str:
     return sort.kind.replace("_", " ") or "other blocks"
 
 
-def unused_names(blocks: Blocks) -> set[str]:
+def unused_names(replay: Replay) -> set[str]:
     """Tools that were defined and never called."""
-    return {block.sort.name for block in unused_tools(blocks)}
+    return {block.sort.name for block in unused_tools(replay)}
 
 
 def label_of(block: Block, *, excerpts: bool) -> str:

@@ -52,7 +52,7 @@ def _stretch(grown: Grown, origin: Origin) -> str:
     fit = grown.fit
     r2 = "" if fit.r2 is None else f", R² {fit.r2:.3f}"
     return (
-        f"requests {grown.rows[0]:,} to {grown.rows[-1]:,}: "
+        f"requests {min(grown.rows):,} to {max(grown.rows):,}: "
         f"P {fit.prefix:,.0f} + a {fit.per_turn or 0:,.0f} a turn{r2}; "
         f"n·P + a·n²/2 = {fit.law:,.0f}, exactly {fit.exact:,.0f}, "
         f"{'recorded' if origin is Origin.REPORTED else origin} {fit.recorded:,}"

@@ -328,7 +328,7 @@ def _blocks(replay: Replay, excerpts: bool) -> Iterator[Part]:
             for kind in kinds
         ),
     )
-    unused = unused_names(blocks)
+    unused = unused_names(replay)
     rows = []
     for block in blocks.first(SHOWN_BLOCKS):
         kind, label = kind_name(block), label_of(block, excerpts=excerpts)

@@ -234,8 +234,8 @@ def _growth_json(grown: Grown, replay: Replay) -> dict[str, Json]:
     fit = grown.fit
     ahead = forecast(fit, replay.grown_rows(grown))
     return {
-        "from": grown.rows[0],
-        "to": grown.rows[-1],
+        "from": min(grown.rows),
+        "to": max(grown.rows),
         "turns": fit.turns,
         "prefix_tokens": round(fit.prefix),
         "per_turn_tokens": None if fit.per_turn is None else round(fit.per_turn),
@@ -258,7 +258,7 @@ def _rounded(value: float | None) -> int | None:
 
 
 def _blocks_json(replay: Replay, excerpts: bool) -> list[Json]:
-    unused = unused_names(replay.blocks)
+    unused = unused_names(replay)
     found: list[Json] = []
     for block in replay.blocks.first(MOST_BLOCKS):
         label = label_of(block, excerpts=excerpts)
