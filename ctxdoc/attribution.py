@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
@@ -14,16 +13,14 @@ from ctxdoc.causes.content import similar_systems, tool_names
 from ctxdoc.causes.history import INJECTED, asks_anew, looks_like_summary, text_of
 from ctxdoc.diff import Change, common_segments, find_divergence, iter_changes
 from ctxdoc.errors import NoRequestError
-from ctxdoc.exchange import Earlier, Exchange, Replayer
+from ctxdoc.exchange import Exchange, Replayer
+from ctxdoc.matching import Matcher, are_apart, gap_between, in_time
 from ctxdoc.model import Origin, Request, Section, Skipped
 from ctxdoc.prefix import Prefix
 from ctxdoc.render import Renderer
 from ctxdoc.segments import Segment
 
 NO_PARTS: dict[Part, int] = dict.fromkeys(Part, 0)
-EARLIEST = datetime.min.replace(tzinfo=UTC)
-RECENT = 64
-"""Rendered requests that are held; an older one is rendered again when it is compared."""
 SHORT_TEXT = 16
 LONG_TEXT = 64
 """Characters or bytes from which on equal text is no chance."""
@@ -76,18 +73,6 @@ def iter_in_time(
             unusable.append(Skipped(request.source, request.line, error.message))
 
 
-def in_time(requests: Sequence[Request]) -> list[int]:
-    """Indices in the order of their starts; one without a time stays behind the one before it in
-    its file."""
-    last: dict[str, datetime] = {}
-    times = []
-    for request in requests:
-        at = request.at or last.get(request.source, EARLIEST)
-        last[request.source] = at
-        times.append(at)
-    return sorted(range(len(times)), key=times.__getitem__)
-
-
 class Cases:
     """Compares the requests of a log, one after the other, with the right earlier one."""
 
@@ -100,12 +85,8 @@ class Cases:
     ) -> None:
         """With `consume` a body is taken out of `requests`, a list, once a later request holds all
         of it."""
-        self.requests = requests
-        self.consume = consume
         self._replayer = Replayer(renderer)
-        self._index = Earlier()
-        self._recent: dict[int, Exchange] = {}
-        """Requests by their number, those last compared at the end."""
+        self._matcher = Matcher(requests, self._replayer, consume=consume)
 
     def next(self, number: int, chosen: int | None = None) -> tuple[Case, int | None]:
         """The case of a request, and the number of the one that it is compared with.
@@ -114,62 +95,12 @@ class Cases:
 
         Raises NoRequestError for a request that cannot be rendered.
         """
-        request = self.requests[number]
-        prefix = self._replayer.render(request)
-        earlier = chosen if chosen is not None else self._find(request, prefix)
-        before = self._exchange(earlier) if earlier is not None else None
-        exchange = self._replayer.measure(request, prefix, before)
+        exchange, before, earlier = self._matcher.next(number, chosen)
         alive = self._replayer.alive_for(before, exchange) if before is not None else None
         outcome = self._replayer.send(exchange)
-        self._keep(number, exchange)
-        if not request.refused:
-            self._index.add(prefix, number)
-        if before is None or earlier is None:
+        if before is None:
             return _case(replace(exchange, usage=None), exchange, outcome, first=True), None
-        if self.consume and not request.refused:
-            self._let_go(earlier, before.prefix, prefix)
         return _case(before, exchange, outcome, alive=alive, whole_log=True), earlier
-
-    def _find(self, request: Request, prefix: Prefix) -> int | None:
-        """The request that this one goes on from, or shares most with; None where nothing says that
-        it came after any."""
-        other = None
-        for found in self._index.iter_found(prefix):
-            earlier = self.requests[found.number]
-            if _is_apart(earlier, request):
-                other = found.number if found.shares_much and other is None else other
-            elif other is None or found.shares_much:
-                # One of the same session goes before one of another that shares more.
-                return found.number
-        return other
-
-    def _exchange(self, number: int) -> Exchange:
-        found = self._recent.pop(number, None)
-        if found is None:
-            request = self.requests[number]
-            found = self._replayer.measure_again(request, self._replayer.render(request))
-        self._keep(number, found)
-        return found
-
-    def _let_go(self, number: int, before: Prefix, after: Prefix) -> None:
-        """Forgets a prompt that a later one goes on from: no request will be compared with it."""
-        end = len(before.keys)
-        if isinstance(self.requests, list) and before.keys == after.keys[:end]:
-            self._recent.pop(number, None)
-            self.requests[number] = replace(self.requests[number], body=None, raw=None)
-
-    def _keep(self, number: int, exchange: Exchange) -> None:
-        self._recent[number] = exchange
-        if len(self._recent) > RECENT:
-            del self._recent[next(iter(self._recent))]
-
-
-def _is_apart(before: Request, after: Request) -> bool:
-    """Whether nothing but a first message, or the order of the log, joins two requests: the log has
-    them in two sessions, or in two files without times."""
-    if before.session and after.session:
-        return before.session != after.session
-    return before.source != after.source and _gap(before, after) is None
 
 
 def _case(
@@ -199,7 +130,7 @@ def _case(
         lost=0,
         parts=NO_PARTS,
         part=Part.COLD,
-        gap=None if first else _gap(before.request, after.request),
+        gap=None if first else gap_between(before.request, after.request),
         refusal=_refusal(after),
         same_response=same,
         related=False,
@@ -226,12 +157,6 @@ def _identical(before: Exchange, after: Exchange) -> int:
     while index >= 0 and not after.prefix.segments[index].is_block:
         index -= 1
     return after.sizes.at(index)
-
-
-def _gap(before: Request, after: Request) -> float | None:
-    if before.at is None or after.at is None:
-        return None
-    return (after.at - before.at).total_seconds()
 
 
 def _refusal(after: Exchange) -> Refusal | None:
@@ -324,7 +249,7 @@ def _continues(case: Case) -> bool:
     before, after = (_blocks(e.prefix) for e in (case.before, case.after))
     if not before or not after:
         return False
-    if _is_apart(case.before.request, case.after.request):
+    if are_apart(case.before.request, case.after.request):
         # Many conversations begin with the same words.
         known = {s.digest for s in before[1:]}
         return any(s.digest in known and _is_said_once(s) for s in after[1:])

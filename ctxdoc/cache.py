@@ -12,7 +12,7 @@ from enum import IntEnum
 from msgspec import Struct
 
 from ctxdoc.model import Usage
-from ctxdoc.prefix import Prefix
+from ctxdoc.prefix import Mark, Prefix
 from ctxdoc.providers import RULES
 from ctxdoc.tokens import Sizes
 
@@ -29,6 +29,8 @@ class Step(Struct, frozen=True, kw_only=True):
 
     prefix: Prefix
     sizes: Sizes
+    marks: tuple[Mark, ...]
+    """The breakpoints, from the first block to the last."""
     at: datetime | None = None
     began: datetime | None = None
     """When its response began; None where unknown."""
@@ -77,15 +79,23 @@ class Cache:
         """Looks a request up, then stores what it writes."""
         hits = self._hits(step)
         hit = hits[0]
-        usage = _usage(step, hit)
-        if hit is not None:
-            self._renew(step, hit)
-        for index in step.prefix.breakpoints:
-            if _cacheable(step, index) and (hit is None or index > hit):
-                self._store(step, index, step.prefix.segments[index].ttl or "5m")
+        usage = self._settle(step, hit)
         return Outcome(
             usage=usage, hit=hit, could_read=tuple(step.sizes.at(index) for index in hits)
         )
+
+    def bill(self, step: Step) -> Usage:
+        """The same where nobody asks what could have been read."""
+        return self._settle(step, self._look(step, Relax.NOTHING))
+
+    def _settle(self, step: Step, hit: int | None) -> Usage:
+        """Stores what a request writes, and renews what it reads."""
+        if hit is not None:
+            self._renew(step, hit)
+        for mark in step.marks:
+            if _cacheable(step, mark.index) and (hit is None or mark.index > hit):
+                self._store(step, mark)
+        return _usage(step, hit)
 
     def longest_live(self, prefix: Prefix, step: Step) -> int | None:
         """The longest prefix of another prompt that could be read at the time and place of a request."""
@@ -108,7 +118,7 @@ class Cache:
     def _look(self, step: Step, relax: Relax) -> int | None:
         """The longest live entry in reach of a breakpoint, as a segment index."""
         keys, entries = step.prefix.keys, self._entries
-        for index in _candidates(step.prefix, relax):
+        for index in _candidates(step, relax):
             if keys[index] in entries:
                 for entry in entries[keys[index]]:
                     if _live(entry, step, relax):
@@ -123,12 +133,12 @@ class Cache:
             for entry in self._entries[key]
         )
 
-    def _store(self, step: Step, index: int, ttl: str) -> None:
+    def _store(self, step: Step, mark: Mark) -> None:
         visible = step.began
         if visible is None and step.at is not None:
             visible = step.at + FIRST_RESPONSE
-        entry = Entry(ttl=ttl, expires=None, visible=visible, place=step.place)
-        key = step.prefix.keys[index]
+        entry = Entry(ttl=mark.ttl, expires=None, visible=visible, place=step.place)
+        key = step.prefix.keys[mark.index]
         others = (other for other in self._entries.get(key, ()) if other.place != step.place)
         self._entries[key] = (*others, _aged(entry, step))
 
@@ -158,23 +168,23 @@ def places_differ(before: tuple[tuple[str, str], ...], after: tuple[tuple[str, s
     return any(name in known and known[name] != value for name, value in after)
 
 
-def _candidates(prefix: Prefix, relax: Relax) -> Iterable[int]:
+def _candidates(step: Step, relax: Relax) -> Iterable[int]:
     """Segments to look at, longest prefix first."""
     if relax >= Relax.REACH:
-        return range(len(prefix.segments) - 1, -1, -1)
-    return _reached(prefix)
+        return range(len(step.prefix.segments) - 1, -1, -1)
+    return _reached(step.prefix, step.marks)
 
 
-def _reached(prefix: Prefix) -> Iterator[int]:
+def _reached(prefix: Prefix, marks: tuple[Mark, ...]) -> Iterator[int]:
     """The segments in reach of the breakpoints.
 
     A run of blocks of one of some kinds is one position; a setting has that of the block before it.
     """
     segments = prefix.segments
     lowest = len(segments)
-    for mark in reversed(prefix.breakpoints):
+    for mark in reversed(marks):
         seen, last = 1, ""
-        for index in range(mark, -1, -1):
+        for index in range(mark.index, -1, -1):
             kind = segments[index].kind
             if kind != "setting":
                 if last and not (kind == last and kind in RULES.run_kinds):
@@ -197,12 +207,12 @@ def _cacheable(step: Step, index: int) -> bool:
 
 def _usage(step: Step, hit: int | None) -> Usage:
     """Read A, one-hour write B-A, five-minute write C-B (mixed lifetimes)."""
-    prefix, sizes = step.prefix, step.sizes
+    sizes = step.sizes
     read = sizes.at(hit)
-    marks = [i for i in prefix.breakpoints if _cacheable(step, i) and (hit is None or i > hit)]
-    hours = [i for i in marks if prefix.segments[i].ttl == "1h"]
+    marks = [m for m in step.marks if _cacheable(step, m.index) and (hit is None or m.index > hit)]
+    hours = [mark.index for mark in marks if mark.ttl == "1h"]
     hour_end = sizes.at(hours[-1]) if hours else read
-    end = sizes.at(marks[-1]) if marks else read
+    end = sizes.at(marks[-1].index) if marks else read
     return Usage(
         uncached=sizes.total - end,
         cache_read=read,

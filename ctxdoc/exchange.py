@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,7 +13,7 @@ from ctxdoc.model import Origin, Request, Usage
 from ctxdoc.prefix import Prefix
 from ctxdoc.providers import RULES
 from ctxdoc.render import Renderer
-from ctxdoc.tokens import Ledger, Sizes
+from ctxdoc.tokens import Ledger, Sizes, Weigh, weight_of
 
 
 class Exchange(Struct, frozen=True, kw_only=True):
@@ -34,10 +32,10 @@ class Exchange(Struct, frozen=True, kw_only=True):
 class Replayer:
     """Feeds requests to the cache one by one and keeps what a comparison needs."""
 
-    def __init__(self, renderer: Renderer | None = None) -> None:
+    def __init__(self, renderer: Renderer | None = None, weigh: Weigh = weight_of) -> None:
         self.renderer = renderer or Renderer()
         self.cache = Cache()
-        self.ledger = Ledger()
+        self.ledger = Ledger(weigh)
 
     def render(self, request: Request) -> Prefix:
         """The prompt of a request; raises NoRequestError for a body that cannot be rendered."""
@@ -91,7 +89,7 @@ class Replayer:
         step = step_of(exchange)
         if exchange.request.refused or (not exchange.usage and find_refusal(exchange.prefix)):
             return Cache().send(
-                replace(step, prefix=replace(step.prefix, segments=()), sizes=NO_SIZES)
+                replace(step, prefix=replace(step.prefix, segments=()), sizes=NO_SIZES, marks=())
             )
         return self.cache.send(step)
 
@@ -122,6 +120,7 @@ def step_of(exchange: Exchange) -> Step:
     return Step(
         prefix=exchange.prefix,
         sizes=exchange.sizes,
+        marks=exchange.prefix.marks,
         at=request.at,
         began=_began(request),
         place=request.place,
@@ -165,42 +164,3 @@ def _with_assumed_breakpoints(prefix: Prefix) -> Prefix:
         for i, s in enumerate(prefix.segments)
     )
     return replace(prefix, segments=segments)
-
-
-class Found(NamedTuple):
-    """An earlier request that a later one may go on from."""
-
-    number: int
-    shares_much: bool
-    """Whether they share a beginning of the prompt, or more than the first message."""
-
-
-class Earlier:
-    """Finds the request that another one continues: it holds the same messages in a row, or else
-    the longest equal prefix."""
-
-    def __init__(self) -> None:
-        self._pairs: dict[bytes, int] = {}
-        self._prefixes: dict[bytes, int] = {}
-        """Up to the first message: what shares more than that shares a pair."""
-        self._last: int | None = None
-
-    def iter_found(self, prefix: Prefix) -> Iterator[Found]:
-        """The candidates, the best first; at the end the last request, which shares nothing."""
-        pairs, prefixes = self._pairs, self._prefixes
-        pair = next((key for key in reversed(prefix.row) if key in pairs), None)
-        if pair is not None:
-            yield Found(pairs[pair], shares_much=pair != prefix.row[0])
-        ahead = prefix.keys[: len(prefix.keys) - len(prefix.row) + 1]
-        key = next((key for key in reversed(ahead) if key in prefixes), None)
-        if key is not None:
-            yield Found(prefixes[key], shares_much=True)
-        if self._last is not None:
-            yield Found(self._last, shares_much=False)
-
-    def add(self, prefix: Prefix, number: int) -> None:
-        """Makes a request one that later ones can continue."""
-        self._last = number
-        self._pairs.update(dict.fromkeys(prefix.row, number))
-        ahead = len(prefix.keys) - len(prefix.row) + 1
-        self._prefixes.update(dict.fromkeys(prefix.keys[:ahead], number))

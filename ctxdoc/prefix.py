@@ -17,6 +17,13 @@ from ctxdoc.providers import RULES, ModelRule
 from ctxdoc.segments import Segment, part_of
 
 
+class Mark(Struct, frozen=True, gc=False):
+    """A breakpoint: the segment that carries it, and the lifetime it asks for."""
+
+    index: int
+    ttl: str
+
+
 class Prefix(Struct, frozen=True, kw_only=True, dict=True):
     """The rendered prompt of one request."""
 
@@ -58,7 +65,14 @@ class Prefix(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def breakpoints(self) -> tuple[int, ...]:
         """Indices of the segments that carry one."""
-        return tuple([i for i, segment in enumerate(self.segments) if segment.ttl])
+        return tuple([mark.index for mark in self.marks])
+
+    @cached_property
+    def marks(self) -> tuple[Mark, ...]:
+        """The breakpoints that the request carries."""
+        return tuple(
+            [Mark(i, segment.ttl) for i, segment in enumerate(self.segments) if segment.ttl]
+        )
 
     @cached_property
     def positions(self) -> tuple[int, ...]:

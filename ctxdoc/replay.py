@@ -8,12 +8,13 @@ from difflib import get_close_matches
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ctxdoc.attribution import Cases, in_time
+from ctxdoc.attribution import Cases
 from ctxdoc.causes import Case, Part
 from ctxdoc.counted import Counted
 from ctxdoc.errors import InputError, NoRequestError
 from ctxdoc.growth import Growth, Turn, iter_growth
 from ctxdoc.lifetime import Blocks, Lifetime, Sent
+from ctxdoc.matching import in_time
 from ctxdoc.model import Log, Origin, Request, Usage
 from ctxdoc.pricing import find_rates, tariff_of
 from ctxdoc.providers import RULES

@@ -7,8 +7,9 @@ counter the weights alone are the estimate.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import accumulate
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -16,6 +17,7 @@ from ctxdoc.canonical import Json
 from ctxdoc.images import UNKNOWN_SIZE_TOKENS, image_tokens, read_size
 from ctxdoc.model import Origin, Usage
 from ctxdoc.prefix import Prefix
+from ctxdoc.providers import ModelRule
 from ctxdoc.segments import Segment
 
 CHARACTERS_PER_TOKEN = {"older": 4.1, "newer": 2.8}
@@ -34,6 +36,10 @@ and more 95 % lie in it, half of them within 5 %; parts that `is_opaque` names a
 
 HELD_WEIGHTS = 8192
 """Blocks whose weight is looked up."""
+
+
+Weigh: TypeAlias = Callable[[Segment, ModelRule], float]
+"""Estimated tokens of a block for a model."""
 
 
 class Sizes(Struct, frozen=True):
@@ -56,7 +62,9 @@ class Sizes(Struct, frozen=True):
 class Ledger:
     """Exact sizes of prefixes that counters have shown, by their chained hash."""
 
-    def __init__(self) -> None:
+    def __init__(self, weigh: Weigh | None = None) -> None:
+        """`weigh` estimates the tokens of a block, before calibration: `weight_of` by default."""
+        self.weigh = weigh or weight_of
         self.known: dict[bytes, int] = {}
         self._ratios: dict[str, float] = {}
         self._weights: dict[tuple[str, str], dict[bytes, float]] = {}
@@ -118,7 +126,7 @@ class Ledger:
         for segment in prefix.segments[start:]:
             weight = known.get(segment.digest)
             if weight is None:
-                weight = known[segment.digest] = weight_of(segment, prefix)
+                weight = known[segment.digest] = self.weigh(segment, prefix.rule)
             weights.append(weight)
         return weights
 
@@ -176,7 +184,7 @@ class Ledger:
 
     def copied(self) -> Ledger:
         """A ledger that knows as much, and learns for itself."""
-        copy = Ledger()
+        copy = Ledger(self.weigh)
         copy.known, copy._ratios = dict(self.known), dict(self._ratios)
         copy._weights = self._weights
         return copy
@@ -219,17 +227,17 @@ def hidden_tokens(prefix: Prefix) -> int:
     return prefix.rule.tool_prompt if has_tools else 0
 
 
-def weight_of(segment: Segment, prefix: Prefix) -> float:
+def weight_of(segment: Segment, rule: ModelRule) -> float:
     """Estimated tokens of a segment, before calibration."""
     if segment.kind in ("setting", "empty"):
         return 0.0
-    family = prefix.rule.tokenizer
+    family = rule.tokenizer
     ratio = CHARACTERS_PER_TOKEN[family]
     if segment.kind in ("tool_use", "server_tool_use"):
         ratio = CHARACTERS_PER_TOKEN_CALL[family]
     pictures = list(_iter_images(segment.value)) if segment.pictured else []
     hidden = sum(len(data) for data in pictures)
-    tokens = sum(_picture_tokens(data, prefix.rule.image_tier) for data in pictures)
+    tokens = sum(_picture_tokens(data, rule.image_tier) for data in pictures)
     text = max(0, segment.narrow - hidden) / ratio + segment.wide * TOKENS_PER_WIDE_CHARACTER
     return BLOCK_TOKENS + tokens + text
 

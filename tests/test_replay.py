@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ctxdoc.advice import advise
-from ctxdoc.attribution import in_time
 from ctxdoc.load import read_log
+from ctxdoc.matching import in_time
 from ctxdoc.replay import Replay, replay
 from ctxdoc.reports.blocks import kinds_of
 from ctxdoc.reports.replay_json import replay_json

@@ -1,0 +1,249 @@
+"""What a strategy works on: the messages of a conversation with the size of every block.
+
+Messages are values that are made once: two requests that send the same message at the same place hold the
+same object, so that what is equal is found by identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from ctxdoc import canonical
+from ctxdoc.canonical import Json
+from ctxdoc.model import Request, Usage
+from ctxdoc.pricing import Tariff
+from ctxdoc.providers import ModelRule
+from ctxdoc.segments import Segment, read_message
+from ctxdoc.tokens import Weigh, weight_of
+
+RESULTS = frozenset({"tool_result"})
+CALLS = frozenset({"tool_use"})
+
+
+class Message(Struct, frozen=True, eq=False, gc=False):
+    """A message as it is sent, without breakpoints. Two are equal only if they are one."""
+
+    role: str
+    segments: tuple[Segment, ...]
+    tokens: tuple[int, ...]
+    """Of each segment."""
+    raw: bytes
+    """The message as JSON."""
+    size: int
+    """Tokens of the whole."""
+
+    @property
+    def starts_turn(self) -> bool:
+        """Whether a user says something new: no answer to a tool call."""
+        return self.role == "user" and not any(s.kind in RESULTS for s in self.segments)
+
+    @property
+    def calls(self) -> frozenset[str]:
+        """Ids of the tool calls in it."""
+        return frozenset(self._ids("tool_use", "id"))
+
+    @property
+    def answers(self) -> frozenset[str]:
+        """Ids of the tool calls that it answers."""
+        return frozenset(self._ids("tool_result", "tool_use_id"))
+
+    def _ids(self, kind: str, member: str) -> Iterator[str]:
+        for segment in self.segments:
+            if segment.kind == kind:
+                value = segment.value
+                found = value.get(member) if isinstance(value, dict) else None
+                if isinstance(found, str):
+                    yield found
+
+
+class Head(Struct, frozen=True, eq=False, gc=False):
+    """What is rendered ahead of the messages: tools, system prompt, settings."""
+
+    segments: tuple[Segment, ...]
+    tokens: tuple[int, ...]
+    size: int
+
+
+class Place(Struct, frozen=True, gc=False):
+    """Where a recorded breakpoint stands: a block of the head, or of a message counted from the last."""
+
+    message: int
+    """0 for the head, 1 for the last message, 2 for the one before it."""
+    block: int
+    ttl: str
+
+
+class Call(Struct, frozen=True, eq=False, kw_only=True, gc=False):
+    """A request of the session that is simulated."""
+
+    number: int
+    """Its place in the log, from 1."""
+    thread: int
+    """Requests that go on from each other have one."""
+    head: Head
+    line: list[Message]
+    """The messages of the thread; later requests add to it."""
+    count: int
+    """How many of them this request sends."""
+    marks: tuple[Place, ...]
+    """The breakpoints as they were sent."""
+    root: str
+    """The model that entries belong to."""
+    rule: ModelRule
+    tariff: Tariff
+    at: datetime | None = None
+    began: datetime | None = None
+    place: tuple[tuple[str, str], ...] = ()
+    scale: float = 1.0
+    """Tokens per unit of weight, as the counters of the conversation have shown."""
+    output: int | None = None
+    """Tokens of the answer; None where nothing tells."""
+    reported: Usage | None = None
+    request: Request | None = None
+    """What was recorded, for the bodies that are written; None for a made-up session."""
+
+    @property
+    def messages(self) -> list[Message]:
+        """What this request sends."""
+        return self.line[: self.count]
+
+
+class Session(Struct, frozen=True, kw_only=True):
+    """Requests in the order in which they are sent, and what could not be taken over."""
+
+    calls: tuple[Call, ...]
+    left_out: Mapping[str, int] = msgspec.field(default_factory=dict)
+    """Reason → requests that are not simulated."""
+    assumptions: tuple[str, ...] = ()
+    has_bodies: bool = True
+
+
+class Maker:
+    """Makes the messages that a strategy puts in the place of recorded ones, each once."""
+
+    def __init__(self, weigh: Weigh = weight_of) -> None:
+        self._weigh = weigh
+        self._made: dict[object, Message] = {}
+
+    def replaced(
+        self, message: Message, edits: Mapping[int, Edit], call: Call
+    ) -> Message:
+        """A message with some of its blocks, counted as in `segments`, changed or left out.
+
+        Everything else stays as it is to the byte.
+        """
+        key = (message, tuple(sorted(edits.items())))
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = self._edited(message, edits, call)
+        return found
+
+    def text(self, role: str, text: str, tokens: int) -> Message:
+        """A message of one text block, with a given size."""
+        key = (role, text, tokens)
+        found = self._made.get(key)
+        if found is None:
+            value = {"role": role, "content": [{"type": "text", "text": text}]}
+            found = self._made[key] = made_message(value, [tokens])
+        return found
+
+    def with_text(self, message: Message, text: str, tokens: int, *, last: bool = False) -> Message:
+        """A message with a text block ahead of its blocks, or behind them."""
+        key = (message, text, tokens, last)
+        found = self._made.get(key)
+        if found is None:
+            members = _members(message.raw)
+            blocks = _blocks(members)
+            block = Raw(canonical.encode({"type": "text", "text": text}))
+            blocks = [*blocks, block] if last else [block, *blocks]
+            sizes = [*message.tokens, tokens] if last else [tokens, *message.tokens]
+            found = self._made[key] = _message(_joined(members, blocks), sizes)
+        return found
+
+    def _edited(self, message: Message, edits: Mapping[int, Edit], call: Call) -> Message:
+        members = _members(message.raw)
+        blocks = _blocks(members)
+        kept: list[Raw] = []
+        sizes: list[int | None] = []
+        for place, segment in enumerate(message.segments):
+            block = blocks[segment.rank[2]] if segment.rank[2] < len(blocks) else None
+            if block is None:
+                continue
+            edit = edits.get(place)
+            if edit is None:
+                kept.append(block)
+                sizes.append(message.tokens[place])
+            elif edit.content is not None:
+                kept.append(_with(block, edit.member, edit.content))
+                sizes.append(edit.tokens)
+        raw = _joined(members, kept)
+        segments = read_message(raw, message.segments[0].rank[1], lean=True).segments
+        tokens = tuple(
+            round(call.scale * self._weigh(segment, call.rule)) if size is None else size
+            for segment, size in zip(segments, sizes, strict=False)
+        )
+        return Message(message.role, segments, tokens, raw, sum(tokens))
+
+
+class Edit(Struct, frozen=True, order=True, gc=False):
+    """What becomes of a block: a member with another value, or nothing at all."""
+
+    member: str = ""
+    content: str | None = None
+    """The new value, as JSON; None leaves the block out."""
+    tokens: int | None = None
+    """Of the block afterwards; None estimates it."""
+
+
+LEFT_OUT = Edit()
+
+
+def made_message(value: dict[str, Json], tokens: Sequence[int], index: int = 0) -> Message:
+    """A message with given sizes of its blocks."""
+    return _message(canonical.encode(value), tokens, index)
+
+
+def _message(raw: bytes, tokens: Sequence[int], index: int = 0) -> Message:
+    parts = read_message(raw, index, lean=True)
+    return Message(parts.segments[0].role, parts.segments, tuple(tokens), raw, sum(tokens))
+
+
+def _members(raw: bytes) -> dict[str, Raw]:
+    return msgspec.json.decode(raw, type=dict[str, Raw])
+
+
+def _blocks(members: dict[str, Raw]) -> list[Raw]:
+    """The blocks of a message; a string is short for one text block."""
+    content = bytes(members.get("content", b"[]"))
+    if content.startswith(b'"'):
+        return [Raw(b'{"type":"text","text":%b}' % content)]
+    return msgspec.json.decode(content, type=list[Raw])
+
+
+def _joined(members: dict[str, Raw], blocks: list[Raw]) -> bytes:
+    return msgspec.json.encode({**members, "content": blocks})
+
+
+def _with(block: Raw, member: str, content: str) -> Raw:
+    members = msgspec.json.decode(block, type=dict[str, Raw])
+    return Raw(msgspec.json.encode({**members, member: Raw(content.encode())}))
+
+
+def with_segment(head: Head, segment: Segment, tokens: int) -> Head:
+    """A head with one more block, at its place in render order."""
+    at = sum(other.rank <= segment.rank for other in head.segments)
+    return Head(
+        segments=(*head.segments[:at], segment, *head.segments[at:]),
+        tokens=(*head.tokens[:at], tokens, *head.tokens[at:]),
+        size=head.size + tokens,
+    )
+
+
+def moved(segment: Segment, index: int) -> Segment:
+    """A block at another place in the order of the messages."""
+    return replace(segment, rank=(segment.rank[0], index, segment.rank[2]))

@@ -1,0 +1,153 @@
+"""Finds, for each request of a log, the earlier one that it goes on from, and measures it by that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from ctxdoc.exchange import Exchange, Replayer
+from ctxdoc.model import Request
+from ctxdoc.prefix import Prefix
+
+EARLIEST = datetime.min.replace(tzinfo=UTC)
+RECENT = 64
+"""Rendered requests that are held; an older one is rendered again when it is compared."""
+
+
+class Found(NamedTuple):
+    """An earlier request that a later one may go on from."""
+
+    number: int
+    shares_much: bool
+    """Whether they share a beginning of the prompt, or more than the first message."""
+
+
+class Earlier:
+    """Finds the request that another one continues: it holds the same messages in a row, or else
+    the longest equal prefix."""
+
+    def __init__(self) -> None:
+        self._pairs: dict[bytes, int] = {}
+        self._prefixes: dict[bytes, int] = {}
+        """Up to the first message: what shares more than that shares a pair."""
+        self._last: int | None = None
+
+    def iter_found(self, prefix: Prefix) -> Iterator[Found]:
+        """The candidates, the best first; at the end the last request, which shares nothing."""
+        pairs, prefixes = self._pairs, self._prefixes
+        pair = next((key for key in reversed(prefix.row) if key in pairs), None)
+        if pair is not None:
+            yield Found(pairs[pair], shares_much=pair != prefix.row[0])
+        ahead = prefix.keys[: len(prefix.keys) - len(prefix.row) + 1]
+        key = next((key for key in reversed(ahead) if key in prefixes), None)
+        if key is not None:
+            yield Found(prefixes[key], shares_much=True)
+        if self._last is not None:
+            yield Found(self._last, shares_much=False)
+
+    def add(self, prefix: Prefix, number: int) -> None:
+        """Makes a request one that later ones can continue."""
+        self._last = number
+        self._pairs.update(dict.fromkeys(prefix.row, number))
+        ahead = len(prefix.keys) - len(prefix.row) + 1
+        self._prefixes.update(dict.fromkeys(prefix.keys[:ahead], number))
+
+
+class Matcher:
+    """Measures the requests of a log, one after the other, beside the right earlier one."""
+
+    def __init__(
+        self, requests: Sequence[Request], replayer: Replayer, *, consume: bool = False
+    ) -> None:
+        """With `consume` a body is taken out of `requests`, a list, once a later request holds all
+        of it."""
+        self.requests = requests
+        self.consume = consume
+        self._replayer = replayer
+        self._index = Earlier()
+        self._recent: dict[int, Exchange] = {}
+        """Requests by their number, those last compared at the end."""
+
+    def next(
+        self, number: int, chosen: int | None = None
+    ) -> tuple[Exchange, Exchange | None, int | None]:
+        """A request as measured, the earlier one, and that one's number.
+
+        Every number is asked for once, in the order of replay.
+
+        Raises NoRequestError for a request that cannot be rendered.
+        """
+        request = self.requests[number]
+        prefix = self._replayer.render(request)
+        earlier = chosen if chosen is not None else self._find(request, prefix)
+        before = self._exchange(earlier) if earlier is not None else None
+        exchange = self._replayer.measure(request, prefix, before)
+        self._keep(number, exchange)
+        if not request.refused:
+            self._index.add(prefix, number)
+            if self.consume and before is not None and earlier is not None:
+                self._let_go(earlier, before.prefix, prefix)
+        return exchange, before, earlier
+
+    def _find(self, request: Request, prefix: Prefix) -> int | None:
+        """The request that this one goes on from, or shares most with; None where nothing says that
+        it came after any."""
+        other = None
+        for found in self._index.iter_found(prefix):
+            earlier = self.requests[found.number]
+            if are_apart(earlier, request):
+                other = found.number if found.shares_much and other is None else other
+            elif other is None or found.shares_much:
+                # One of the same session goes before one of another that shares more.
+                return found.number
+        return other
+
+    def _exchange(self, number: int) -> Exchange:
+        found = self._recent.pop(number, None)
+        if found is None:
+            request = self.requests[number]
+            found = self._replayer.measure_again(request, self._replayer.render(request))
+        self._keep(number, found)
+        return found
+
+    def _let_go(self, number: int, before: Prefix, after: Prefix) -> None:
+        """Forgets a prompt that a later one goes on from: no request will be compared with it."""
+        end = len(before.keys)
+        if isinstance(self.requests, list) and before.keys == after.keys[:end]:
+            self._recent.pop(number, None)
+            self.requests[number] = replace(self.requests[number], body=None, raw=None)
+
+    def _keep(self, number: int, exchange: Exchange) -> None:
+        self._recent[number] = exchange
+        if len(self._recent) > RECENT:
+            del self._recent[next(iter(self._recent))]
+
+
+def are_apart(before: Request, after: Request) -> bool:
+    """Whether nothing but a first message, or the order of the log, joins two requests: the log has
+    them in two sessions, or in two files without times."""
+    if before.session and after.session:
+        return before.session != after.session
+    return before.source != after.source and gap_between(before, after) is None
+
+
+def gap_between(before: Request, after: Request) -> float | None:
+    """Seconds from start to start; None where a time is missing."""
+    if before.at is None or after.at is None:
+        return None
+    return (after.at - before.at).total_seconds()
+
+
+def in_time(requests: Sequence[Request]) -> list[int]:
+    """Indices in the order of their starts; one without a time stays behind the one before it in
+    its file."""
+    last: dict[str, datetime] = {}
+    times = []
+    for request in requests:
+        at = request.at or last.get(request.source, EARLIEST)
+        last[request.source] = at
+        times.append(at)
+    return sorted(range(len(times)), key=times.__getitem__)
