@@ -11,18 +11,14 @@ from datetime import datetime
 
 import msgspec
 from msgspec import Raw, Struct
-from msgspec.structs import replace
 
 from ctxdoc import canonical
 from ctxdoc.canonical import Json
 from ctxdoc.model import Request, Usage
 from ctxdoc.pricing import Tariff
-from ctxdoc.providers import ModelRule
+from ctxdoc.providers import RULES, ModelRule
 from ctxdoc.segments import Segment, read_message
 from ctxdoc.tokens import Weigh, weight_of
-
-RESULTS = frozenset({"tool_result"})
-CALLS = frozenset({"tool_use"})
 
 
 class Message(Struct, frozen=True, eq=False, gc=False):
@@ -36,11 +32,11 @@ class Message(Struct, frozen=True, eq=False, gc=False):
     """The message as JSON."""
     size: int
     """Tokens of the whole."""
-
-    @property
-    def starts_turn(self) -> bool:
-        """Whether a user says something new: no answer to a tool call."""
-        return self.role == "user" and not any(s.kind in RESULTS for s in self.segments)
+    results: tuple[int, ...]
+    """Places of the tool results in it."""
+    starts_turn: bool
+    """Whether a user says something new: no answer to a tool call."""
+    thinks: bool
 
     @property
     def calls(self) -> frozenset[str]:
@@ -59,6 +55,24 @@ class Message(Struct, frozen=True, eq=False, gc=False):
                 found = value.get(member) if isinstance(value, dict) else None
                 if isinstance(found, str):
                     yield found
+
+
+def message_of(segments: tuple[Segment, ...], tokens: Sequence[int], raw: bytes) -> Message:
+    """A message of at least one block, with the size of each."""
+    results = tuple(
+        place for place, segment in enumerate(segments) if segment.kind == "tool_result"
+    )
+    role = segments[0].role
+    return Message(
+        role=role,
+        segments=segments,
+        tokens=tuple(tokens),
+        raw=raw,
+        size=sum(tokens),
+        results=results,
+        starts_turn=role == "user" and not results,
+        thinks=any(segment.kind in RULES.unmarkable for segment in segments),
+    )
 
 
 class Head(Struct, frozen=True, eq=False, gc=False):
@@ -130,9 +144,7 @@ class Maker:
         self._weigh = weigh
         self._made: dict[object, Message] = {}
 
-    def replaced(
-        self, message: Message, edits: Mapping[int, Edit], call: Call
-    ) -> Message:
+    def replaced(self, message: Message, edits: Mapping[int, Edit], call: Call) -> Message:
         """A message with some of its blocks, counted as in `segments`, changed or left out.
 
         Everything else stays as it is to the byte.
@@ -143,24 +155,26 @@ class Maker:
             found = self._made[key] = self._edited(message, edits, call)
         return found
 
-    def text(self, role: str, text: str, tokens: int) -> Message:
-        """A message of one text block, with a given size."""
-        key = (role, text, tokens)
+    def message(self, role: str, block: dict[str, Json], tokens: int) -> Message:
+        """A message of one block, with a given size."""
+        raw = canonical.encode(block)
+        key = (role, raw, tokens)
         found = self._made.get(key)
         if found is None:
-            value = {"role": role, "content": [{"type": "text", "text": text}]}
-            found = self._made[key] = made_message(value, [tokens])
+            found = self._made[key] = made_message({"role": role, "content": [block]}, [tokens])
         return found
 
-    def with_text(self, message: Message, text: str, tokens: int, *, last: bool = False) -> Message:
-        """A message with a text block ahead of its blocks, or behind them."""
-        key = (message, text, tokens, last)
+    def with_block(
+        self, message: Message, block: dict[str, Json], tokens: int, *, last: bool = False
+    ) -> Message:
+        """A message with one more block, ahead of its own or behind them."""
+        raw = canonical.encode(block)
+        key = (message, raw, tokens, last)
         found = self._made.get(key)
         if found is None:
             members = _members(message.raw)
             blocks = _blocks(members)
-            block = Raw(canonical.encode({"type": "text", "text": text}))
-            blocks = [*blocks, block] if last else [block, *blocks]
+            blocks = [*blocks, Raw(raw)] if last else [Raw(raw), *blocks]
             sizes = [*message.tokens, tokens] if last else [tokens, *message.tokens]
             found = self._made[key] = _message(_joined(members, blocks), sizes)
         return found
@@ -183,11 +197,11 @@ class Maker:
                 sizes.append(edit.tokens)
         raw = _joined(members, kept)
         segments = read_message(raw, message.segments[0].rank[1], lean=True).segments
-        tokens = tuple(
+        tokens = [
             round(call.scale * self._weigh(segment, call.rule)) if size is None else size
-            for segment, size in zip(segments, sizes, strict=False)
-        )
-        return Message(message.role, segments, tokens, raw, sum(tokens))
+            for segment, size in zip(segments, sizes, strict=True)
+        ]
+        return message_of(segments, tokens, raw)
 
 
 class Edit(Struct, frozen=True, order=True, gc=False):
@@ -209,8 +223,7 @@ def made_message(value: dict[str, Json], tokens: Sequence[int], index: int = 0) 
 
 
 def _message(raw: bytes, tokens: Sequence[int], index: int = 0) -> Message:
-    parts = read_message(raw, index, lean=True)
-    return Message(parts.segments[0].role, parts.segments, tuple(tokens), raw, sum(tokens))
+    return message_of(read_message(raw, index, lean=True).segments, tokens, raw)
 
 
 def _members(raw: bytes) -> dict[str, Raw]:
@@ -244,6 +257,6 @@ def with_segment(head: Head, segment: Segment, tokens: int) -> Head:
     )
 
 
-def moved(segment: Segment, index: int) -> Segment:
-    """A block at another place in the order of the messages."""
-    return replace(segment, rank=(segment.rank[0], index, segment.rank[2]))
+def text_block(text: str) -> dict[str, Json]:
+    """A text block."""
+    return {"type": "text", "text": text}

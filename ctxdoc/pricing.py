@@ -82,6 +82,67 @@ def price(usage: Usage, tariff: Tariff, size: int | None = None) -> Decimal | No
     return total / MILLION
 
 
+NANO = 10**9
+"""Rates are whole numbers of this part of a dollar per million tokens."""
+
+
+class Meter(Struct, frozen=True):
+    """The rates of a tariff as whole numbers, for many requests: nanodollars per million tokens."""
+
+    low: tuple[int | None, ...] | None
+    """Uncached, read, written for 5 minutes, for an hour, output; None where unpriced."""
+    high: tuple[int | None, ...] | None
+    """The same for a prompt above the step."""
+    above: int | None
+    """Tokens of the largest prompt below the step; None where there is none."""
+
+    def cost(self, usage: Usage) -> int | None:
+        """What a request costs, in millionths of nanodollars."""
+        rates = self.low if self.above is None or usage.input <= self.above else self.high
+        if rates is None:
+            return None
+        parts = (
+            usage.uncached,
+            usage.cache_read,
+            usage.cache_write_5m,
+            usage.cache_write_1h,
+            usage.output,
+        )
+        total = 0
+        for tokens, rate in zip(parts, rates, strict=True):
+            if tokens:
+                if rate is None:
+                    return None
+                total += tokens * rate
+        return total
+
+
+@lru_cache(maxsize=256)
+def meter_of(tariff: Tariff) -> Meter:
+    """The meter of a tariff."""
+    step = find_tier(tariff, 10**12)
+    low = _whole(find_rates(tariff, 0))
+    return Meter(low, _whole(find_rates(tariff, step)) if step else low, step - 1 if step else None)
+
+
+def _whole(rates: Rates | None) -> tuple[int | None, ...] | None:
+    if rates is None:
+        return None
+    parts = (
+        rates.input,
+        rates.cache_read,
+        rates.cache_write_5m,
+        rates.cache_write_1h,
+        rates.output,
+    )
+    return tuple(None if rate is None else int(rate * NANO) for rate in parts)
+
+
+def dollars(whole: int) -> Decimal:
+    """What a meter counts, as USD."""
+    return Decimal(whole) / (NANO * 1_000_000)
+
+
 def find_tier(tariff: Tariff, input_tokens: int) -> int:
     """The smallest prompt that has the same rates as one of that size."""
     row, _ = _find_row(tariff)

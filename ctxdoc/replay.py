@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from difflib import get_close_matches
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,7 +10,7 @@ from msgspec.structs import replace
 from ctxdoc.attribution import Cases
 from ctxdoc.causes import Case, Part
 from ctxdoc.counted import Counted
-from ctxdoc.errors import InputError, NoRequestError
+from ctxdoc.errors import NoRequestError
 from ctxdoc.growth import Growth, Turn, iter_growth
 from ctxdoc.lifetime import Blocks, Lifetime, Sent
 from ctxdoc.matching import in_time
@@ -31,7 +30,7 @@ from ctxdoc.rows import (
     price_row,
 )
 from ctxdoc.segments import forced_tool
-from ctxdoc.sessions import Parter, Session, short_name
+from ctxdoc.sessions import Parter, Session, named
 from ctxdoc.tokens import is_opaque
 from ctxdoc.traits import missing_of
 
@@ -108,20 +107,6 @@ def replay(log: Log, *, only: str = "", progress: Callable[[int], None] | None =
     return run.finished(order, missing)
 
 
-def _named(sessions: Sequence[Session], name: str) -> tuple[Session, ...]:
-    """The session of that name, or the only one whose name begins so."""
-    found = [s for s in sessions if s.id == name]
-    found = found or [s for s in sessions if short_name(s.id) == name]
-    found = found or [s for s in sessions if s.id.startswith(name)]
-    found = found or [s for s in sessions if short_name(s.id).startswith(name)]
-    if len(found) == 1:
-        return (found[0],)
-    every = [session.id for session in (found or sessions)]
-    near = every[:3] if found else get_close_matches(name, every, n=3, cutoff=0.4)
-    hint = f"did you mean {', '.join(near)}?" if near else "--format json lists all sessions"
-    raise InputError(f"{len(found) or 'no'} sessions begin with '{name}'", hint)
-
-
 class _Run:
     """The state of one replay. It lets go of the bodies as they are replayed."""
 
@@ -147,7 +132,7 @@ class _Run:
         """Parts the sessions ahead of the replay, to know which requests are those of one."""
         for place in order:
             self.parter.add(place, self.requests[place])
-        (session,) = _named(self.parter.sessions(), self.only)
+        (session,) = named(self.parter.sessions(), self.only)
         self.kept = frozenset(session.requests)
 
     def send(self, index: int) -> None:
@@ -167,7 +152,7 @@ class _Run:
             self.called.add(forced_tool(request.body))
         row.reported = request.usage
         reason = "; ".join(request.notes) or None
-        if request.body is not None and not has_rules(request):
+        if request.body is not None and not RULES.covers(request.model):
             reason = f"the cache rules of '{request.model}' are not known"
         elif request.body is not None:
             try:
@@ -274,7 +259,7 @@ class _Run:
         return Replay(
             log=self.log,
             missing=missing,
-            sessions=_named(sessions, self.only) if self.only else sessions,
+            sessions=named(sessions, self.only) if self.only else sessions,
             by_place=rows,
             order=tuple(place for place in order if place in rows),
             blocks=self.lifetime.blocks(),
@@ -296,8 +281,3 @@ class _Thread:
     def __init__(self, session: str) -> None:
         self.session = session
         self.turns: list[Turn] = []
-
-
-def has_rules(request: Request) -> bool:
-    """Whether a model is one of the provider's, be it a new one."""
-    return RULES.find_model(request.model).known or "claude" in request.model or not request.model

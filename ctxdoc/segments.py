@@ -184,6 +184,16 @@ class Ahead:
             )
 
 
+def system_block(block: dict[str, Json], index: int) -> Segment:
+    """A block of the system prompt that no body has."""
+    return _block(
+        block,
+        section=Section.SYSTEM,
+        pointer=f"$.system[{index}]",
+        rank=(AT["system"], index, 0),
+    )
+
+
 def forced_tool(body: Body) -> str:
     """The tool that a request makes the model call; empty where it is free to choose."""
     match canonical.decode(body.tool_choice):

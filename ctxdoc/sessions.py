@@ -9,11 +9,13 @@ has neither an id nor a body are the session of their file.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from hashlib import blake2b
 
 from msgspec import Struct
 
+from ctxdoc.errors import InputError
 from ctxdoc.model import Request
 from ctxdoc.render import Renderer
 
@@ -34,6 +36,23 @@ UUID_TAIL = re.compile(r"(?<=^[0-9a-f]{8})-[0-9a-f-]{27}")
 def short_name(name: str) -> str:
     """A session's name as a person writes it: of an UUID the beginning."""
     return UUID_TAIL.sub("", name)
+
+
+def named(sessions: Sequence[Session], name: str) -> tuple[Session, ...]:
+    """The session of that name, or the only one whose name begins so.
+
+    Raises InputError where none or several do.
+    """
+    found = [s for s in sessions if s.id == name]
+    found = found or [s for s in sessions if short_name(s.id) == name]
+    found = found or [s for s in sessions if s.id.startswith(name)]
+    found = found or [s for s in sessions if short_name(s.id).startswith(name)]
+    if len(found) == 1:
+        return (found[0],)
+    every = [session.id for session in (found or sessions)]
+    near = every[:3] if found else get_close_matches(name, every, n=3, cutoff=0.4)
+    hint = f"did you mean {', '.join(near)}?" if near else "--format json lists all sessions"
+    raise InputError(f"{len(found) or 'no'} sessions begin with '{name}'", hint)
 
 
 def part(requests: Iterable[Request]) -> tuple[Session, ...]:

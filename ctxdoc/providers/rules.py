@@ -24,6 +24,9 @@ class ModelRule(Struct, frozen=True, kw_only=True):
     default_effort: str = "high"
     keeps_thinking: bool
     """Whether thinking of earlier turns stays in the prompt after a new user text."""
+    binds_thinking: bool = False
+    """Whether a thinking block is refused behind a prefix that the client has changed
+    (preserved-thinking page, 2026-10-08; Fable 5.2: articles of 2026-11-09)."""
     tool_prompt: int = 0
     """Hidden tokens that tool use adds with a free tool choice; 0 where not listed."""
     source: str
@@ -58,6 +61,10 @@ class Provider(Struct, frozen=True, kw_only=True, dict=True):
         text = (Path(__file__).parent / self.data).read_text(encoding="utf-8")
         rows = msgspec.convert(tomllib.loads(text)["model"], list[ModelRule])
         return {row.id: row for row in rows}
+
+    def covers(self, name: str) -> bool:
+        """Whether a model is one of the provider's, be it a new one; a request may name none."""
+        return self.find_model(name).known or "claude" in name or not name
 
     def find_model(self, name: str) -> ModelRule:
         """The row of a model by any of its spellings.

@@ -1,0 +1,304 @@
+"""A log as the session that strategies work on: the requests in time order, each block with its size."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ctxdoc.counted import Counted
+from ctxdoc.errors import NoRequestError
+from ctxdoc.exchange import Exchange, Replayer, step_of
+from ctxdoc.history import Call, Head, Message, Place, Session, message_of
+from ctxdoc.made_up import Heard
+from ctxdoc.matching import Matcher, in_time
+from ctxdoc.model import Log, Request, Trait
+from ctxdoc.pricing import tariff_of
+from ctxdoc.providers import RULES
+from ctxdoc.render import Renderer
+from ctxdoc.segments import Segment
+from ctxdoc.sessions import Parter, named
+from ctxdoc.tokens import Weigh, weight_of
+
+BY_COUNTERS = (
+    "the log has no bodies of {count}: what a prompt grows by counts as the answer before it and one "
+    "tool result, the first prompt of each session as fixed"
+)
+NO_TIMES = "the log has no times: nothing expires"
+
+
+def recorded_session(log: Log, *, only: str = "", weigh: Weigh = weight_of) -> Session:
+    """The requests of a log, or of one session of it, that can be simulated.
+
+    Raises InputError for a name that no session, or that several, begin with; NoRequestError where
+    nothing can be simulated.
+    """
+    return _Reader(log, only, weigh).session()
+
+
+class _Reader:
+    """The state of reading one log. It lets go of bodies on the way."""
+
+    def __init__(self, log: Log, only: str, weigh: Weigh) -> None:
+        self.log = log
+        self.requests = list(log.requests)
+        self.order = in_time(self.requests)
+        renderer = Renderer(lean=True)
+        self.parter = Parter(renderer)
+        self.replayer = Replayer(renderer, weigh)
+        self.matcher = Matcher(self.requests, self.replayer, consume=True)
+        self.messages = _Messages()
+        self.threads: dict[int, _Thread] = {}
+        self.count = 0
+        self.counted: dict[str, Counted] = {}
+        self.heard: dict[tuple[str, int], tuple[int, Heard]] = {}
+        self.left_out: Counter[str] = Counter()
+        self.by_counters = 0
+        for place in self.order:
+            self.parter.add(place, self.requests[place])
+        self.kept = range(len(self.requests))
+        self.only: frozenset[int] | None = None
+        if only:
+            (found,) = named(self.parter.sessions(), only)
+            self.only = frozenset(found.requests)
+
+    def session(self) -> Session:
+        calls = [call for place in self.order for call in self._read(place)]
+        if not calls:
+            raise NoRequestError(
+                "no request of the log can be simulated",
+                "; ".join(self.left_out) or "ctxdoc replay shows what the log holds",
+            )
+        return Session(
+            calls=tuple(map(_with_output, calls)),
+            left_out=dict(self.left_out),
+            assumptions=tuple(self._assumptions(calls)),
+            has_bodies=not self.by_counters,
+        )
+
+    def _assumptions(self, calls: Sequence[Call]) -> Iterator[str]:
+        if self.by_counters:
+            yield BY_COUNTERS.format(count=f"{self.by_counters:,} of {len(calls):,} requests")
+        if Trait.TIME not in self.log.traits and not any(call.at for call in calls):
+            yield NO_TIMES
+
+    def _read(self, place: int) -> Iterator[Call]:
+        request = self.requests[place]
+        reason = _unfit(request)
+        if reason:
+            if self.only is None or place in self.only:
+                self.left_out[reason] += 1
+            return
+        call = self._by_counters(place, request)
+        if request.body is not None:
+            try:
+                exchange, before, earlier = self.matcher.next(place)
+            except NoRequestError as error:
+                self.left_out[error.message.split(": ", 1)[-1]] += 1
+                return
+            if before is not None and request.is_same_response(before.request):
+                self.left_out["another record of a response"] += 1
+                return
+            call = self._by_body(place, exchange, earlier)
+        if call is not None and (self.only is None or place in self.only):
+            yield call
+
+    def _by_body(self, place: int, exchange: Exchange, earlier: int | None) -> Call:
+        thread = self.threads.get(earlier) if earlier is not None else None
+        session = self.parter.names[place]
+        if thread is None or thread.session != session:
+            thread = _Thread(self._new(), session)
+        self.threads[place] = thread
+        head, marks = self.messages.take(exchange, thread)
+        request = exchange.request
+        step = step_of(exchange)
+        body = request.body
+        return Call(
+            number=place + 1,
+            thread=thread.number,
+            head=head,
+            line=thread.line,
+            count=len(thread.line),
+            marks=marks,
+            root=exchange.prefix.root,
+            rule=exchange.prefix.rule,
+            tariff=tariff_of(request),
+            at=step.at,
+            began=step.began,
+            place=step.place,
+            scale=1.0 if exchange.sizes.ratio is None else exchange.sizes.ratio,
+            output=exchange.usage.output if exchange.usage else None,
+            reported=exchange.usage,
+            # The messages are held by the line.
+            request=replace(request, raw=None, body=replace(body, messages=()) if body else None),
+        )
+
+    def _new(self) -> int:
+        self.count += 1
+        return self.count - 1
+
+    def _by_counters(self, place: int, request: Request) -> Call | None:
+        usage = request.usage
+        if request.body is not None or usage is None:
+            return None
+        session = self.parter.names[place]
+        found = self.counted.setdefault(session, Counted()).next(place, request)
+        if found is None:
+            self.left_out["no counters of its own"] += 1
+            return None
+        key = (session, found.thread)
+        if key not in self.heard:
+            self.heard[key] = (self._new(), Heard.begin(usage))
+        else:
+            self.heard[key][1].go_on(place, usage)
+        number, heard = self.heard[key]
+        self.by_counters += self.only is None or place in self.only
+        return Call(
+            number=place + 1,
+            thread=number,
+            head=heard.head,
+            line=heard.line,
+            count=len(heard.line),
+            marks=(),
+            root=RULES.find_model(request.model).id,
+            rule=RULES.find_model(request.model),
+            tariff=tariff_of(request),
+            at=request.at,
+            place=request.place,
+            output=usage.output,
+            reported=usage,
+        )
+
+
+def _unfit(request: Request) -> str:
+    """Why a request cannot be simulated."""
+    if request.refused:
+        return "the API refused it"
+    if request.body is None:
+        if request.usage is None:
+            return "neither a body nor counters"
+        return "" if request.session else "nothing says which request came before it"
+    return (
+        "" if RULES.covers(request.model) else f"the cache rules of '{request.model}' are not known"
+    )
+
+
+def _with_output(call: Call) -> Call:
+    """The size of the answer, where the next request sends it."""
+    if call.output is not None or call.count >= len(call.line):
+        return call
+    answer = call.line[call.count]
+    return replace(call, output=answer.size) if answer.role == "assistant" else call
+
+
+class _Thread(Struct):
+    """Requests that go on from each other."""
+
+    number: int
+    session: str
+    line: list[Message] = []
+    ends: list[int] = []
+    """Blocks up to the end of each message."""
+    nodes: list[int] = []
+    """What each message is known by."""
+    segments: tuple[Segment, ...] = ()
+    """Of the messages, as they were sent last."""
+
+
+class _Messages:
+    """Every message of the log, each once for its place behind the same others."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], tuple[int, Message]] = {}
+        self._heads: dict[tuple[bytes, ...], Head] = {}
+
+    def take(self, exchange: Exchange, thread: _Thread) -> tuple[Head, tuple[Place, ...]]:
+        """Puts a request's messages into its thread's line; its head and its breakpoints."""
+        prefix, upto = exchange.prefix, exchange.sizes.upto
+        start = len(prefix.segments) - len(prefix.row)
+        head = self._head(prefix.segments[:start], upto[:start])
+        segments = prefix.segments[start:]
+        count = self._shared(thread, segments)
+        at = thread.ends[count - 1] if count else 0
+        node = thread.nodes[count - 1] if count else -1
+        line, ends, nodes = thread.line, thread.ends[:count], thread.nodes[:count]
+        for end in _ends_of(segments, at):
+            tokens = _differences(upto, start + at, start + end)
+            node, message = self._message(node, segments[at:end], tokens)
+            index = len(ends)
+            if index < len(line) and line[index] is not message:
+                # Requests before this one keep the line that they had.
+                line = line[:index]
+            if index == len(line):
+                line.append(message)
+            ends.append(end)
+            nodes.append(node)
+            at = end
+        if len(ends) < len(line):
+            line = line[: len(ends)]
+        thread.line, thread.ends, thread.nodes, thread.segments = line, ends, nodes, segments
+        return head, tuple(_places(exchange, start, ends))
+
+    def _shared(self, thread: _Thread, segments: Sequence[Segment]) -> int:
+        """Leading messages that the request before has in the same form."""
+        count = 0
+        for one, two in zip(thread.segments, segments, strict=False):
+            if one is not two:
+                break
+            count += 1
+        return bisect_right(thread.ends, count)
+
+    def _head(self, segments: tuple[Segment, ...], upto: tuple[int, ...]) -> Head:
+        key = tuple([segment.digest for segment in segments])
+        found = self._heads.get(key)
+        if found is None:
+            tokens = _differences(upto, 0, len(upto))
+            plain = tuple(map(_unmarked, segments))
+            found = self._heads[key] = Head(plain, tokens, sum(tokens))
+        return found
+
+    def _message(
+        self, node: int, segments: tuple[Segment, ...], tokens: tuple[int, ...]
+    ) -> tuple[int, Message]:
+        key = (node, segments[0].role, *[segment.digest for segment in segments])
+        found = self._known.get(key)
+        if found is None:
+            raw = segments[0].origin[0]
+            made = message_of(tuple(map(_unmarked, segments)), tokens, raw)
+            found = self._known[key] = (len(self._known), made)
+        return found
+
+
+def _unmarked(segment: Segment) -> Segment:
+    return replace(segment, ttl=None) if segment.ttl else segment
+
+
+def _ends_of(segments: Sequence[Segment], start: int) -> Iterator[int]:
+    """Where the messages end, from a block on."""
+    for index in range(start + 1, len(segments)):
+        if segments[index].rank[1] != segments[index - 1].rank[1]:
+            yield index
+    if start < len(segments):
+        yield len(segments)
+
+
+def _differences(upto: Sequence[int], start: int, end: int) -> tuple[int, ...]:
+    base = upto[start - 1] if start else 0
+    found = []
+    for value in upto[start:end]:
+        found.append(value - base)
+        base = value
+    return tuple(found)
+
+
+def _places(exchange: Exchange, start: int, ends: Sequence[int]) -> Iterator[Place]:
+    for mark in exchange.prefix.marks:
+        if mark.index < start:
+            yield Place(0, mark.index, mark.ttl)
+            continue
+        message = bisect_right(ends, mark.index - start)
+        first = ends[message - 1] if message else 0
+        yield Place(len(ends) - message, mark.index - start - first, mark.ttl)

@@ -1,0 +1,425 @@
+"""One session under many strategies and placements: the same cache, the same prices."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ctxdoc.cache import FIRST_RESPONSE, Cache, Step
+from ctxdoc.errors import InputError
+from ctxdoc.history import Call, Head, Maker, Message, Session
+from ctxdoc.legal import BOUND_THINKING, OVER_WINDOW, Checker, has_thinking
+from ctxdoc.model import Usage
+from ctxdoc.placements import PLACEMENTS, Placement
+from ctxdoc.pricing import Meter, dollars, meter_of
+from ctxdoc.prompts import Lane, Prompt
+from ctxdoc.segments import Segment
+from ctxdoc.strategies import STRATEGIES, Extra, History, Sent, Spec, made
+from ctxdoc.tokens import Weigh, weight_of
+
+NO_HEAD = Head((), (), 0)
+
+
+class Lost(Struct, frozen=True, gc=False):
+    """A block that the model no longer sees, from some request on."""
+
+    segment: Segment
+    tokens: int
+    request: int
+    """Number of the request in the log."""
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """A strategy under a placement."""
+
+    specs: tuple[Spec, ...]
+    placement: Placement
+    requests: int
+    extra_calls: int
+    usage: Usage
+    """All requests and further calls together."""
+    cost: Decimal | None
+    """USD, answers included where they are known; None where a request is unpriced."""
+    cost_without_cache: Decimal | None
+    rewrites: int
+    """Requests whose prompt does not go on from the one before it."""
+    rewritten_tokens: int
+    """What those had sent before, and send again at another place or behind a change."""
+    peak: int
+    """Tokens of the largest prompt."""
+    fits: bool
+    lost: tuple[Lost, ...]
+    warnings: Mapping[str, int]
+    """What the API would refuse, or what is not counted → requests."""
+    prompts: tuple[int, ...]
+    """Tokens of each request's prompt."""
+    costs: tuple[int | None, ...]
+    """Of each request with its further calls, as a meter counts."""
+
+    @property
+    def name(self) -> str:
+        """The strategies as they are joined."""
+        return "+".join(spec.definition.id for spec in self.specs)
+
+    @property
+    def lost_tokens(self) -> int:
+        """Tokens that the model does not see at some request that had them."""
+        return sum(item.tokens for item in self.lost)
+
+    def overtaken_at(self, other: Row) -> int | None:
+        """The request, from 1, from which on another row has cost more in all than this one, to the
+        end; None where it has not."""
+        ahead = total = 0
+        since: int | None = None
+        for number, (own, theirs) in enumerate(zip(self.costs, other.costs, strict=True), start=1):
+            if own is None or theirs is None:
+                return None
+            ahead += theirs - own
+            total += abs(theirs - own)
+            since = (since or number) if ahead > 0 else None
+        return since if total else None
+
+
+def parse_specs(text: str) -> tuple[Spec, ...]:
+    """`offload+compact:trigger=60000,keep_recent=2` as strategies in a row.
+
+    Raises UnknownNameError and InputError for what is none.
+    """
+    specs = []
+    for part in text.split("+"):
+        name, _, rest = part.strip().partition(":")
+        definition = STRATEGIES[name.strip()]
+        given: dict[str, str] = {}
+        for pair in filter(None, (pair.strip() for pair in rest.split(","))):
+            key, equals, value = pair.partition("=")
+            if not equals:
+                raise InputError(
+                    f"'{pair}' in '{text}' is no key=value",
+                    f"write {name}:key=value,key=value; 'ctxdoc explain {name}' lists the keys",
+                )
+            given[key] = value
+        specs.append(Spec(definition, tuple(given.items()), made(definition, given)))
+    return tuple(specs)
+
+
+def find_placement(name: str) -> Placement:
+    """A placement by its name.
+
+    Raises UnknownNameError.
+    """
+    return PLACEMENTS[name]
+
+
+class Sending(Struct, frozen=True, eq=False, gc=False):
+    """A prompt that is sent, with its answer's size and whether it may be cached."""
+
+    prompt: Prompt
+    output: int
+    cached: bool
+    main: bool
+    step_at: float
+    """Seconds after the start of the recorded request."""
+
+
+class Simulation:
+    """A session, ready to be run under strategies."""
+
+    def __init__(self, session: Session, weigh: Weigh = weight_of) -> None:
+        self.session = session
+        self._weigh = weigh
+
+    def rows(self, specs: tuple[Spec, ...], placements: Sequence[Placement]) -> list[Row]:
+        """A strategy under each of the placements."""
+        run = _Run(specs, placements, self._weigh)
+        for call in self.session.calls:
+            run.send(call)
+        return run.rows()
+
+    def iter_sent(self, specs: tuple[Spec, ...], placement: Placement) -> Iterator[Sending]:
+        """The prompts of a strategy in the order in which they are sent."""
+        run = _Run(specs, (placement,), self._weigh)
+        for call in self.session.calls:
+            yield from run.send(call)
+
+
+class _Thread:
+    """What is known of the requests that go on from each other."""
+
+    def __init__(self, count: int) -> None:
+        self.memories: list[object] = [None] * count
+        self.number = 0
+        self.lane = Lane()
+
+
+class _Run:
+    """One strategy over the session."""
+
+    def __init__(
+        self, specs: tuple[Spec, ...], placements: Sequence[Placement], weigh: Weigh
+    ) -> None:
+        self.specs = specs
+        self.maker = Maker(weigh)
+        self.checker = Checker()
+        self.threads: dict[int, _Thread] = {}
+        self.bills = [_Bill(placement) for placement in placements]
+        self.warnings: Counter[str] = Counter()
+        self.lost: dict[tuple[int, bytes], Lost] = {}
+        self.prompts: list[int] = []
+        self.uncached: list[int | None] = []
+        self.rewrites = self.rewritten = self.extra_calls = 0
+        self.fits = True
+        self.client_edits = any(
+            spec.definition.edits and getattr(spec.strategy, "by", "client") == "client"
+            for spec in specs
+        )
+        self.server_edits = any(getattr(spec.strategy, "by", "") == "server" for spec in specs)
+
+    def send(self, call: Call) -> list[Sending]:
+        """Runs one recorded request."""
+        thread = self.threads.setdefault(call.thread, _Thread(len(self.specs)))
+        thread.number += 1
+        recorded = call.messages
+        messages, head, passing = recorded, call.head, 0
+        extras: list[tuple[Head, Extra]] = []
+        warnings: set[str] = set()
+        for place, spec in enumerate(self.specs):
+            history = History(call, head, messages, thread.number, self.maker)
+            sent: Sent = spec.strategy.send(history, thread.memories[place])
+            thread.memories[place] = sent.memory
+            messages, head = sent.messages, sent.head or head
+            passing += sent.passing
+            extras += [(head, extra) for extra in sent.extra]
+            warnings.update(sent.warnings)
+        if messages is not recorded:
+            self._note_lost(call, recorded, messages)
+        sendings = self._sendings(call, thread, extras, (head, messages, passing))
+        self._check(call, sendings, messages, warnings)
+        for bill in self.bills:
+            bill.add(call, sendings)
+        self._add_uncached(call, sendings)
+        return sendings
+
+    def _sendings(
+        self,
+        call: Call,
+        thread: _Thread,
+        extras: Sequence[tuple[Head, Extra]],
+        main: tuple[Head, list[Message], int],
+    ) -> list[Sending]:
+        """The further calls and the request itself, in order."""
+        head, messages, passing = main
+        ahead = [pair for pair in extras if not pair[1].after]
+        behind = [pair for pair in extras if pair[1].after]
+        self.extra_calls += len(extras)
+        found = [
+            Sending(self._extra(call, thread, own, extra), extra.output, extra.cached, False, 0.0)
+            for own, extra in ahead
+        ]
+        prompt = thread.lane.prompt(call, head, messages, passing)
+        found.append(Sending(prompt, call.output or 0, True, True, 0.0))
+        self.prompts.append(prompt.sizes.total)
+        if prompt.dropped:
+            self.rewrites += 1
+            self.rewritten += prompt.rewritten
+        for number, (own, extra) in enumerate(behind, start=1):
+            more = self._extra(call, thread, own, extra)
+            found.append(Sending(more, extra.output, extra.cached, False, float(number)))
+        return found
+
+    def _extra(self, call: Call, thread: _Thread, head: Head, extra: Extra) -> Prompt:
+        lane = thread.lane if extra.cached else Lane()
+        return lane.prompt(call, head if extra.cached else NO_HEAD, extra.messages)
+
+    def _check(
+        self,
+        call: Call,
+        sendings: Sequence[Sending],
+        messages: Sequence[Message],
+        warnings: set[str],
+    ) -> None:
+        prompt = next(sending.prompt for sending in sendings if sending.main)
+        if prompt.sizes.total > call.rule.window:
+            self.fits = False
+            warnings.add(OVER_WINDOW)
+        if self.client_edits and prompt.dropped and call.rule.binds_thinking:
+            index = next((i for i, end in enumerate(prompt.ends) if end > prompt.kept), None)
+            if index is not None and has_thinking(messages[index:]):
+                warnings.add(BOUND_THINKING)
+        if self.client_edits and not self.server_edits and messages is not call.messages:
+            warnings.update(self.checker.faults(messages))
+        self.warnings.update(warnings)
+
+    def _note_lost(
+        self, call: Call, recorded: Sequence[Message], messages: Sequence[Message]
+    ) -> None:
+        """What this request had in the log and does not send."""
+        kept = set(messages)
+        gone = [message for message in recorded if message not in kept]
+        if not gone:
+            return
+        made = kept.difference(recorded)
+        digests = {segment.digest for message in made for segment in message.segments}
+        for message in gone:
+            for place, segment in enumerate(message.segments):
+                key = (id(message), segment.digest)
+                if segment.digest not in digests and key not in self.lost:
+                    self.lost[key] = Lost(segment, message.tokens[place], call.number)
+
+    def _add_uncached(self, call: Call, sendings: Sequence[Sending]) -> None:
+        meter = meter_of(call.tariff)
+        costs = [meter.cost(_plain(sending)) for sending in sendings]
+        self.uncached.append(_total(costs))
+
+    def rows(self) -> list[Row]:
+        """The results, in the order of the placements."""
+        return [self._row(bill) for bill in self.bills]
+
+    def _row(self, bill: _Bill) -> Row:
+        costs = bill.costs()
+        cost, without = _total(costs), _total(self.uncached)
+        return Row(
+            specs=self.specs,
+            placement=bill.placement,
+            requests=len(self.prompts),
+            extra_calls=self.extra_calls,
+            usage=bill.usage(),
+            cost=None if cost is None else dollars(cost),
+            cost_without_cache=None if without is None else dollars(without),
+            rewrites=self.rewrites,
+            rewritten_tokens=self.rewritten,
+            peak=max(self.prompts, default=0),
+            fits=self.fits,
+            lost=tuple(self.lost.values()),
+            warnings=dict(self.warnings),
+            prompts=tuple(self.prompts),
+            costs=tuple(costs),
+        )
+
+
+def _plain(sending: Sending) -> Usage:
+    return Usage(
+        uncached=sending.prompt.sizes.total,
+        cache_read=0,
+        cache_write_5m=0,
+        cache_write_1h=0,
+        output=sending.output,
+    )
+
+
+def _total(costs: Sequence[int | None]) -> int | None:
+    total = 0
+    for cost in costs:
+        if cost is None:
+            return None
+        total += cost
+    return total
+
+
+class _Bill:
+    """What the prompts of a strategy cost under one placement."""
+
+    def __init__(self, placement: Placement) -> None:
+        self.placement = placement
+        self._cache = Cache()
+        self._tree = _Tree()
+        self._billed: list[list[tuple[Meter, Usage, int | None]]] = []
+        """By request: each prompt's rates and usage, and its number in the tree of the bound."""
+
+    def add(self, call: Call, sendings: Sequence[Sending]) -> None:
+        """Sends the prompts of one request."""
+        meter = meter_of(call.tariff)
+        self._billed.append([(meter, *self._bill(call, sending)) for sending in sendings])
+
+    def _bill(self, call: Call, sending: Sending) -> tuple[Usage, int | None]:
+        if not sending.cached:
+            return _plain(sending), None
+        if self.placement.bound:
+            return _plain(sending), self._tree.add(sending.prompt)
+        usage = self._cache.bill(_step(call, sending, self.placement))
+        return (replace(usage, output=sending.output) if sending.output else usage), None
+
+    def usages(self) -> Iterator[list[tuple[Meter, Usage]]]:
+        """What is billed, request by request; of the bound it is known at the end only."""
+        for row in self._billed:
+            yield [
+                (meter, usage if number is None else _bounded(usage, self._tree.parts(number)))
+                for meter, usage, number in row
+            ]
+
+    def usage(self) -> Usage:
+        """All of it together."""
+        every = [usage for row in self.usages() for _, usage in row]
+        return Usage(
+            uncached=sum(usage.uncached for usage in every),
+            cache_read=sum(usage.cache_read for usage in every),
+            cache_write_5m=sum(usage.cache_write_5m for usage in every),
+            cache_write_1h=sum(usage.cache_write_1h for usage in every),
+            output=sum(usage.output for usage in every),
+        )
+
+    def costs(self) -> list[int | None]:
+        """Of each request with its further calls."""
+        return [_total([meter.cost(usage) for meter, usage in row]) for row in self.usages()]
+
+
+def _bounded(usage: Usage, parts: tuple[int, int]) -> Usage:
+    read, written = parts
+    return replace(
+        usage,
+        uncached=usage.input - read - written,
+        cache_read=read,
+        cache_write_5m=written,
+    )
+
+
+def _step(call: Call, sending: Sending, placement: Placement) -> Step:
+    prompt = sending.prompt
+    at, began = call.at, call.began
+    if at is not None and not sending.main:
+        # A further call has answered before what follows it is sent.
+        at = began = at + sending.step_at * FIRST_RESPONSE if sending.step_at else at
+    return Step(
+        prefix=prompt.prefix,
+        sizes=prompt.sizes,
+        marks=placement.place(prompt),
+        at=at,
+        began=began,
+        place=call.place,
+    )
+
+
+class _Tree:
+    """All prompts as one tree: what was sent before, and what is sent again."""
+
+    def __init__(self) -> None:
+        self._owner: dict[bytes, int] = {}
+        """Key of a beginning → the prompt that sent it first."""
+        self._shared: list[int] = []
+        """Of each prompt, tokens that one before it sent too."""
+        self._again: list[int] = []
+        """Of each prompt, tokens up to where a later one goes on from it."""
+
+    def add(self, prompt: Prompt) -> int:
+        """Adds a prompt; its number."""
+        keys, upto, owner = prompt.prefix.keys, prompt.sizes.upto, self._owner
+        known = len(keys)
+        while known and keys[known - 1] not in owner:
+            known -= 1
+        shared = upto[known - 1] if known else 0
+        if known:
+            first = owner[keys[known - 1]]
+            self._again[first] = max(self._again[first], shared)
+        number = len(self._shared)
+        for key in keys[known:]:
+            owner[key] = number
+        self._shared.append(shared)
+        self._again.append(shared)
+        return number
+
+    def parts(self, number: int) -> tuple[int, int]:
+        """Tokens that a prompt reads and writes at best."""
+        return self._shared[number], self._again[number] - self._shared[number]

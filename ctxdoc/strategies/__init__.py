@@ -1,0 +1,45 @@
+"""The context strategies, one file each."""
+
+from __future__ import annotations
+
+from ctxdoc.registry import Registry
+from ctxdoc.strategies.base import (
+    Definition,
+    Extra,
+    History,
+    Sent,
+    Spec,
+    Strategy,
+    made,
+    size_of,
+)
+
+STRATEGIES: Registry[Definition] = Registry(
+    "ctxdoc.strategies",
+    "STRATEGY",
+    (
+        "keep",
+        "trim",
+        "window",
+        "clear",
+        "clear_thinking",
+        "compact",
+        "offload",
+        "inject_memory",
+        "last_messages",
+        "budget_window",
+    ),
+    "strategy",
+)
+
+__all__ = [
+    "STRATEGIES",
+    "Definition",
+    "Extra",
+    "History",
+    "Sent",
+    "Spec",
+    "Strategy",
+    "made",
+    "size_of",
+]

@@ -1,0 +1,131 @@
+"""Old tool results give way to a placeholder, as the API's clear_tool_uses does.
+
+What it does
+    When the prompt is over `trigger`, all tool results but the last `keep` are replaced. *sticky*: what
+    is cleared stays cleared, and nothing more is cleared until the shortened prompt is over the
+    trigger again. *rolling*: the rule is applied to the full history on every request, so that once
+    it is over the trigger each request clears one more. Which of the two the API's own clearing
+    does is not documented (context-editing page, 2026-10-08); the table shows both.
+Parameters
+    trigger=100000          tokens of the prompt
+    keep=3                  tool results that stay
+    clear_at_least=0        tokens that a clearing has to free, else it is left
+    exclude_tools=          names of tools whose results stay, joined by |
+    clear_tool_inputs=false also the arguments of the calls
+    mode=sticky             or rolling
+    by=server               server: the body stays as it is and the API shortens the prompt; client:
+                            the body is shortened, which newer models refuse where thinking follows
+Rewrites the prefix
+    from the first place that is cleared, at every clearing
+What the model no longer sees
+    the cleared results
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from ctxdoc.history import Edit, Message
+from ctxdoc.strategies.base import Definition, History, Sent, size_of
+
+PLACEHOLDER = '"[old tool result cleared]"'
+
+
+class Clear(Struct, frozen=True):
+    """Replaces old tool results."""
+
+    trigger: int = 100_000
+    keep: int = 3
+    clear_at_least: int = 0
+    exclude_tools: str = ""
+    clear_tool_inputs: bool = False
+    mode: Literal["sticky", "rolling"] = "sticky"
+    by: Literal["server", "client"] = "server"
+
+    def send(self, history: History, memory: object) -> Sent:
+        """The history with what is cleared by now."""
+        known: dict[Message, Message] = memory if isinstance(memory, dict) else {}
+        rolling = self.mode == "rolling"
+        base = history.messages if rolling else _applied(known, history.messages)
+        size = size_of(base)
+        if history.head.size + size <= self.trigger:
+            return Sent(messages=base, memory=known)
+        last = self._first_kept(history.messages)
+        more = dict(self._cleared(history, known, last))
+        now = {**known, **more} if more else known
+        end = last[0] + 1
+        sent = [*_applied(now, history.messages[:end]), *base[end:]]
+        if size - size_of(sent) < max(1, self.clear_at_least):
+            return Sent(messages=base, memory=known)
+        return Sent(messages=sent, memory=now)
+
+    def _cleared(
+        self, history: History, known: dict[Message, Message], last: tuple[int, int]
+    ) -> Iterator[tuple[Message, Message]]:
+        """Messages whose results, or calls, are cleared ahead of a place, unless they are known."""
+        messages = history.messages
+        excluded = frozenset(filter(None, self.exclude_tools.split("|")))
+        for index, message in enumerate(messages[: last[0] + 1]):
+            if not message.results or (index < last[0] and message in known):
+                continue
+            names = _names(messages, index) if excluded else {}
+            places = [
+                place
+                for place in message.results
+                if (index, place) < last and names.get(place, "") not in excluded
+            ]
+            if not places:
+                continue
+            edits = {place: Edit("content", PLACEHOLDER) for place in places}
+            yield from _if_shorter(message, edits, history)
+            if self.clear_tool_inputs and index and len(places) == len(message.results):
+                before = messages[index - 1]
+                calls = [p for p, s in enumerate(before.segments) if s.kind == "tool_use"]
+                yield from _if_shorter(before, {p: Edit("input", "{}") for p in calls}, history)
+
+    def _first_kept(self, messages: list[Message]) -> tuple[int, int]:
+        """Message and place of the first result that stays; behind all of them where none does."""
+        left = self.keep
+        if left <= 0:
+            return len(messages), 0
+        for index in range(len(messages) - 1, -1, -1):
+            results = messages[index].results
+            if len(results) >= left:
+                return index, results[-left]
+            left -= len(results)
+        return 0, 0
+
+
+def _applied(known: dict[Message, Message], messages: list[Message]) -> list[Message]:
+    return [known.get(message, message) for message in messages] if known else messages
+
+
+def _if_shorter(
+    message: Message, edits: dict[int, Edit], history: History
+) -> Iterator[tuple[Message, Message]]:
+    """A message with its edits, if they make it shorter."""
+    made = history.maker.replaced(message, edits, history.call)
+    if made.size < message.size:
+        yield message, made
+
+
+def _names(messages: list[Message], index: int) -> dict[int, str]:
+    """The tools that the results of a message are of, by their places."""
+    message = messages[index]
+    called: dict[str, str] = {}
+    for segment in messages[index - 1].segments if index else ():
+        value = segment.value
+        if segment.kind == "tool_use" and isinstance(value, dict):
+            called[str(value.get("id"))] = segment.name
+    found = {}
+    for place in message.results:
+        value = message.segments[place].value
+        if isinstance(value, dict):
+            found[place] = called.get(str(value.get("tool_use_id")), "")
+    return found
+
+
+STRATEGY = Definition(id="clear", title="replaces old tool results by a placeholder", make=Clear)

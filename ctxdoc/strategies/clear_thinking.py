@@ -1,0 +1,56 @@
+"""Thinking of old turns is taken out, as the API's clear_thinking does.
+
+What it does
+    Thinking blocks stay in the last `keep` turns; a turn is what one user message started, with all
+    its tool calls. Older ones are taken out.
+Parameters
+    keep=1      turns whose thinking stays
+    by=server   server: the API takes it out; client: the body is changed
+Rewrites the prefix
+    when a new turn begins: from the first thinking block that goes
+What the model no longer sees
+    the old thinking
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from ctxdoc.history import LEFT_OUT, Message
+from ctxdoc.providers import RULES
+from ctxdoc.strategies.base import Definition, History, Sent
+
+
+class ClearThinking(Struct, frozen=True):
+    """Takes the thinking of old turns out."""
+
+    keep: int = 1
+    by: Literal["server", "client"] = "server"
+
+    def send(self, history: History, memory: object) -> Sent:
+        """The history with the thinking of the last turns only."""
+        del memory
+        messages = history.messages
+        starts = [index for index, message in enumerate(messages) if message.starts_turn]
+        kept = max(1, self.keep)
+        first = starts[-kept] if len(starts) >= kept else 0
+        if not any(message.thinks for message in messages[:first]):
+            return Sent(messages=messages)
+        old = [self._without(message, history) for message in messages[:first]]
+        return Sent(messages=[*(m for m in old if m is not None), *messages[first:]])
+
+    def _without(self, message: Message, history: History) -> Message | None:
+        if not message.thinks:
+            return message
+        gone = [p for p, s in enumerate(message.segments) if s.kind in RULES.unmarkable]
+        if len(gone) == len(message.segments):
+            # A message of thinking alone: the API takes none without content.
+            return message
+        return history.maker.replaced(message, dict.fromkeys(gone, LEFT_OUT), history.call)
+
+
+STRATEGY = Definition(
+    id="clear_thinking", title="takes the thinking of old turns out", make=ClearThinking
+)
