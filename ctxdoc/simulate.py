@@ -14,7 +14,7 @@ from ctxdoc.errors import InputError
 from ctxdoc.history import Call, Head, Maker, Message, Session
 from ctxdoc.legal import BOUND_THINKING, OVER_WINDOW, Checker, has_thinking
 from ctxdoc.model import Usage
-from ctxdoc.placements import PLACEMENTS, Placement
+from ctxdoc.placements import Placement
 from ctxdoc.pricing import Meter, dollars, meter_of
 from ctxdoc.prompts import Lane, Prompt
 from ctxdoc.segments import Segment
@@ -47,6 +47,8 @@ class Row(Struct, frozen=True, kw_only=True):
     cost_without_cache: Decimal | None
     rewrites: int
     """Requests whose prompt does not go on from the one before it."""
+    rewrote: tuple[tuple[int, int], ...]
+    """Their places from 0, and what each had sent before and sends again behind the change."""
     rewritten_tokens: int
     """What those had sent before, and send again at another place or behind a change."""
     peak: int
@@ -106,12 +108,9 @@ def parse_specs(text: str) -> tuple[Spec, ...]:
     return tuple(specs)
 
 
-def find_placement(name: str) -> Placement:
-    """A placement by its name.
-
-    Raises UnknownNameError.
-    """
-    return PLACEMENTS[name]
+def by_server(spec: Spec) -> bool:
+    """Whether the API does it, and the body stays as it is."""
+    return getattr(spec.strategy, "by", "client") == "server"
 
 
 class Sending(Struct, frozen=True, eq=False, gc=False):
@@ -170,13 +169,11 @@ class _Run:
         self.lost: dict[tuple[int, bytes], Lost] = {}
         self.prompts: list[int] = []
         self.uncached: list[int | None] = []
-        self.rewrites = self.rewritten = self.extra_calls = 0
+        self.rewrote: list[tuple[int, int]] = []
+        self.extra_calls = 0
         self.fits = True
-        self.client_edits = any(
-            spec.definition.edits and getattr(spec.strategy, "by", "client") == "client"
-            for spec in specs
-        )
-        self.server_edits = any(getattr(spec.strategy, "by", "") == "server" for spec in specs)
+        self.client_edits = any(spec.definition.edits and not by_server(spec) for spec in specs)
+        self.server_edits = any(map(by_server, specs))
 
     def send(self, call: Call) -> list[Sending]:
         """Runs one recorded request."""
@@ -223,8 +220,7 @@ class _Run:
         found.append(Sending(prompt, call.output or 0, True, True, 0.0))
         self.prompts.append(prompt.sizes.total)
         if prompt.dropped:
-            self.rewrites += 1
-            self.rewritten += prompt.rewritten
+            self.rewrote.append((len(self.prompts) - 1, prompt.rewritten))
         for number, (own, extra) in enumerate(behind, start=1):
             more = self._extra(call, thread, own, extra)
             found.append(Sending(more, extra.output, extra.cached, False, float(number)))
@@ -289,8 +285,9 @@ class _Run:
             usage=bill.usage(),
             cost=None if cost is None else dollars(cost),
             cost_without_cache=None if without is None else dollars(without),
-            rewrites=self.rewrites,
-            rewritten_tokens=self.rewritten,
+            rewrites=len(self.rewrote),
+            rewrote=tuple(self.rewrote),
+            rewritten_tokens=sum(tokens for _, tokens in self.rewrote),
             peak=max(self.prompts, default=0),
             fits=self.fits,
             lost=tuple(self.lost.values()),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "diagnose": "Say why the cache was not read, to the byte, with the price and the fix.",
     "replay": "Replay logs: what they cost, how they grow, what was missed, and what to do.",
+    "simulate": "What trim, clear, compact and offload would cost on the same session, under caching.",
     "formats": "List the log formats that can be read.",
     "explain": "Explain a cause, a format or a topic.",
 }
@@ -86,6 +87,7 @@ def root(
     Examples:
       ctxdoc diagnose before.json after.json
       ctxdoc diagnose agent.jsonl --pair 7,8
+      ctxdoc simulate agent.jsonl
       ctxdoc explain timestamp_in_prefix
 
     Exit codes: 0 done; 1 --exit-code was given and the cache is not alive; 2 wrong arguments or

@@ -1,4 +1,4 @@
-"""`ctxdoc explain`: the page of a cause, a format or a topic."""
+"""`ctxdoc explain`: the page of a cause, a format, a strategy, a placement or a topic."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from ctxdoc.cli.options import emit
 from ctxdoc.cli.topics import TOPICS
 from ctxdoc.errors import UnknownNameError
 from ctxdoc.formats import FORMATS
+from ctxdoc.placements import PLACEMENTS
+from ctxdoc.strategies import STRATEGIES
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
 
 
 def _every_name() -> list[str]:
-    return [*CAUSES.names, *FORMATS.names, *TOPICS]
+    return [*CAUSES.names, *FORMATS.names, *STRATEGIES.names, *PLACEMENTS.names, *TOPICS]
 
 
 @app.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"]})
@@ -26,17 +28,19 @@ def explain(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="[NAME]", help="A cause, a format or a topic.", autocompletion=_every_name
+            metavar="[NAME]",
+            help="A cause, a format, a strategy, a placement or a topic.",
+            autocompletion=_every_name,
         ),
     ] = "",
 ) -> None:
-    """Explain a cause, a format or a topic; without a name, list them.
+    """Explain a cause, a format, a strategy, a placement or a topic; without a name, list them.
 
     \b
     Examples:
       ctxdoc explain
       ctxdoc explain json_key_order
-      ctxdoc explain native
+      ctxdoc explain clear
     """
     text = _page(name) if name else _list()
     emit(text + "\n")
@@ -50,6 +54,10 @@ def _page(name: str) -> str:
     if name in FORMATS:
         traits = ", ".join(sorted(FORMATS[name].traits))
         return f"{name} (log format; carries: {traits})\n\n{FORMATS.page(name).strip()}"
+    if name in STRATEGIES:
+        return f"{STRATEGIES[name].id} (strategy)\n\n{STRATEGIES.page(name).strip()}"
+    if name in PLACEMENTS:
+        return f"{PLACEMENTS[name].id} (placement)\n\n{PLACEMENTS.page(name).strip()}"
     if name in TOPICS:
         return TOPICS[name]
     every = _every_name()
@@ -69,6 +77,10 @@ def _list() -> str:
     lines.pop()
     lines += ["", "Log formats"]
     lines += [f"  {form.id:<34} {form.title}" for form in FORMATS]
+    lines += ["", "Strategies of simulate"]
+    lines += [f"  {each.id:<34} {each.title}" for each in STRATEGIES]
+    lines += ["", "Placements of breakpoints"]
+    lines += [f"  {each.id:<34} {each.title}" for each in PLACEMENTS]
     lines += ["", "Topics"]
     lines += [f"  {name:<34} {text.splitlines()[0]}" for name, text in TOPICS.items()]
     return "\n".join(lines)

@@ -138,6 +138,15 @@ def check_model(name: str) -> None:
         raise UnknownNameError("model", name, near or every[:8], every)
 
 
+PICTURES = (".png", ".svg")
+
+
+def check_plot(plot: str) -> None:
+    """Raises InputError for a picture of a kind that is not drawn."""
+    if plot and Path(plot).suffix.lower() not in PICTURES:
+        raise InputError(f"--plot '{plot}' is no .png and no .svg file", "name it context.png")
+
+
 def warn(text: str, *, quiet: bool) -> None:
     """One line on standard error."""
     if not quiet:

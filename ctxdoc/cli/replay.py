@@ -19,6 +19,7 @@ from ctxdoc.cli.options import (
     QuietOption,
     StrictOption,
     check_model,
+    check_plot,
     skipped_lines,
     warn,
     with_model,
@@ -34,8 +35,6 @@ from ctxdoc.replay import Replay
 from ctxdoc.replay import replay as replay_log
 from ctxdoc.reports.chart import chart_of
 from ctxdoc.reports.replay import replay_report
-
-PICTURES = (".png", ".svg")
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
 
@@ -86,7 +85,7 @@ def replay(
     del debug
     OUTPUTS[form]
     check_model(model)
-    _check_plot(plot)
+    check_plot(plot)
     found = _replayed(logs, session, model, strict=strict, quiet=quiet)
     for line in skipped_lines(found.log):
         warn(line, quiet=quiet)
@@ -94,11 +93,6 @@ def replay(
     if plot:
         _draw(found, plot)
     write_report(report, form, output, no_color=no_color)
-
-
-def _check_plot(plot: str) -> None:
-    if plot and Path(plot).suffix.lower() not in PICTURES:
-        raise InputError(f"--plot '{plot}' is no .png and no .svg file", "name it context.png")
 
 
 def _replayed(logs: list[str], session: str, model: str, *, strict: bool, quiet: bool) -> Replay:

@@ -8,7 +8,20 @@ from html import escape
 
 from ctxdoc.outputs.base import Output, Style
 from ctxdoc.outputs.plot import GRID, INK, PAPER, write_picture
-from ctxdoc.reports import Chart, Fields, Headline, Notes, Part, Records, Report, Snippet, Table
+from ctxdoc.reports import (
+    Chart,
+    Curves,
+    Fields,
+    Headline,
+    Heat,
+    Notes,
+    Part,
+    Picture,
+    Records,
+    Report,
+    Snippet,
+    Table,
+)
 from ctxdoc.visible import harmless
 
 MOST_ROWS = 1000
@@ -86,14 +99,14 @@ def _lines(part: Part) -> Iterator[str]:
             yield "<ul>"
             yield from (f"<li>{_text(line)}</li>" for line in part.lines)
             yield "</ul>"
-        case Chart():
+        case Chart() | Curves() | Heat():
             yield f"<h2>{_text(part.title)}</h2>"
             yield _drawing(part)
 
 
 def _table(columns: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> Iterator[str]:
     numeric = [
-        bool(rows) and all(re.match(r"-?[<$]?\d|-$|$", row[i]) for row in rows)
+        bool(rows) and all(re.match(r"[-+]?[<$]?\d|-$|$", row[i]) for row in rows)
         for i in range(len(columns))
     ]
     marks = [' class="n"' if right else "" for right in numeric]
@@ -119,7 +132,7 @@ def _rows(records: Records) -> Iterator[str]:
     yield "</details>"
 
 
-def _drawing(chart: Chart) -> str:
+def _drawing(chart: Picture) -> str:
     """The picture inside of the page, in the page's own colours."""
     drawn = write_picture(chart, "svg").decode()
     drawn = drawn[drawn.index("<svg") :]

@@ -6,7 +6,18 @@ import re
 from collections.abc import Iterator
 
 from ctxdoc.outputs.base import Output, Style
-from ctxdoc.reports import Chart, Fields, Headline, Notes, Part, Report, Snippet, Table
+from ctxdoc.reports import (
+    Chart,
+    Curves,
+    Fields,
+    Headline,
+    Heat,
+    Notes,
+    Part,
+    Report,
+    Snippet,
+    Table,
+)
 from ctxdoc.visible import harmless
 
 
@@ -43,7 +54,7 @@ def _lines(part: Part) -> Iterator[str]:
             if part.title:
                 yield f"**{_escaped(part.title)}**\n"
             yield from (f"- {_escaped(line)}" for line in part.lines)
-        case Chart():
+        case Chart() | Curves() | Heat():
             return
     yield ""
 

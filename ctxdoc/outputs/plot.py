@@ -1,14 +1,14 @@
-"""A chart as a picture: the context strip above, the cumulated cost below."""
+"""Charts as pictures: the context strip above its cost, lines of strategies, fields of a grid."""
 
 from __future__ import annotations
 
 import io
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ctxdoc.reports.base import Bar, Chart
+from ctxdoc.reports.base import Bar, Chart, Curves, Heat, Picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +23,8 @@ PARTS = (
 sees none."""
 LINES = ("#999999", "#0072B2", "#009E73")
 DASHES = ("--", "-", ":")
+CURVES = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+CURVE_DASHES = ("-", "--", ":", "-.")
 MARKERS = "v^sDPX*o"
 MOST_CAUSES = 7
 """Causes with a marker of their own; the rarer ones share the last."""
@@ -34,7 +36,7 @@ HATCHED = 60
 """Bars up to which hatches can be seen."""
 
 
-def write_picture(chart: Chart, kind: str) -> bytes:
+def write_picture(chart: Picture, kind: str) -> bytes:
     """The picture as the bytes of a `png` or an `svg` file; the same chart gives the same bytes."""
     import matplotlib
 
@@ -57,7 +59,78 @@ def write_picture(chart: Chart, kind: str) -> bytes:
     return stream.getvalue()
 
 
-def _figure(chart: Chart) -> Figure:
+def _figure(chart: Picture) -> Figure:
+    match chart:
+        case Chart():
+            return _strip_figure(chart)
+        case Curves():
+            return _curves_figure(chart)
+        case Heat():
+            return _heat_figure(chart)
+
+
+def _curves_figure(chart: Curves) -> Figure:
+    """Panels of lines, each line named once, below the last panel."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
+    panels = figure.subplots(len(chart.panels), 1, sharex=True, squeeze=False)
+    for row, panel in zip(panels, chart.panels, strict=True):
+        axes = row[0]
+        for place, curve in enumerate(panel.curves):
+            style = (
+                CURVE_DASHES[place // len(CURVES) % len(CURVE_DASHES)],
+                CURVES[place % len(CURVES)],
+            )
+            mark = "o" if chart.steps and len(curve.xs) <= HATCHED else None
+            axes.plot(
+                curve.xs, curve.ys, ls=style[0], color=style[1], lw=1.6, marker=mark, ms=3,
+                label=curve.label,
+            )  # fmt: skip
+        axes.set_ylabel(panel.label)
+        axes.set_ylim(bottom=0)
+        _dress(axes)
+        tops = [max(curve.ys, default=0.0) for curve in panel.curves]
+        axes.yaxis.set_major_formatter(
+            _dollars(max(tops, default=0.0)) if panel.unit == "USD" else _thousands
+        )
+    lowest = panels[-1][0]
+    lowest.set_xlabel(chart.axis)
+    lowest.xaxis.set_major_formatter(_thousands)
+    handles, labels = panels[0][0].get_legend_handles_labels()
+    if len(labels) > 1:
+        figure.legend(
+            handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=8
+        )
+    figure.suptitle(chart.title, fontsize=11)
+    return figure
+
+
+def _heat_figure(chart: Heat) -> Figure:
+    """A field for each pair of values, with its cost written in it."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
+    axes = figure.subplots()
+    shown = axes.imshow(chart.values, cmap="cividis_r", aspect="auto")
+    axes.set_xticks(range(len(chart.columns)), chart.columns)
+    axes.set_yticks(range(len(chart.rows)), chart.rows)
+    axes.set_xlabel(chart.across)
+    axes.set_ylabel(chart.down)
+    every = [value for row in chart.values for value in row]
+    middle = (min(every) + max(every)) / 2
+    write = _dollars(max(every))
+    if len(every) <= HATCHED:
+        for y, row in enumerate(chart.values):
+            for x, value in enumerate(row):
+                ink = PAPER if value > middle else INK
+                axes.text(x, y, write(value, 0), ha="center", va="center", color=ink, fontsize=8)
+    figure.colorbar(shown, ax=axes, label="USD in all", format=write)
+    figure.suptitle(chart.title, fontsize=11)
+    return figure
+
+
+def _strip_figure(chart: Chart) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
@@ -146,8 +219,7 @@ def _draw_lines(axes: Axes, chart: Chart) -> None:
     axes.set_ylim(bottom=0)
     _dress(axes)
     top = max((max(line.values, default=0.0) for line in chart.lines), default=0.0)
-    places = 2 if top >= 0.25 else 3 if top >= 0.025 else 4
-    axes.yaxis.set_major_formatter(lambda value, _: f"${value:,.{places}f}")
+    axes.yaxis.set_major_formatter(_dollars(top))
     axes.legend(loc="upper left", frameon=False, fontsize=8)
 
 
@@ -158,6 +230,12 @@ def _dress(axes: Axes) -> None:
     axes.grid(axis="y", color=GRID, lw=0.6)
     axes.set_axisbelow(True)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _dollars(top: float) -> Callable[[float, float], str]:
+    """Spells amounts with as many places as the largest one needs."""
+    places = 2 if top >= 0.25 else 3 if top >= 0.025 else 4
+    return lambda value, _: f"${value:,.{places}f}"
 
 
 def _thousands(value: float, _: float = 0) -> str:

@@ -10,7 +10,18 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from ctxdoc.outputs.base import Output, Style
-from ctxdoc.reports import Chart, Fields, Headline, Notes, Part, Report, Snippet, Table
+from ctxdoc.reports import (
+    Chart,
+    Curves,
+    Fields,
+    Headline,
+    Heat,
+    Notes,
+    Part,
+    Report,
+    Snippet,
+    Table,
+)
 from ctxdoc.visible import harmless
 
 TONES = {"good": "bold green", "bad": "bold red", "warn": "bold yellow", "plain": "bold cyan"}
@@ -59,7 +70,7 @@ def _print(console: Console, part: Part) -> None:
             for line in part.lines:
                 console.print(Padding(_said(line, overflow="fold"), (0, 0, 0, 2)))
             console.print()
-        case Chart():
+        case Chart() | Curves() | Heat():
             pass
 
 
@@ -99,7 +110,8 @@ def _print_table(console: Console, part: Table) -> None:
     table = RichTable(box=None, padding=(0, 2, 0, 0), header_style="dim", show_edge=False)
     for index, column in enumerate(part.columns):
         numeric = all(
-            row[index].lstrip("$")[:1].isdigit() or row[index] in ("-", "none") for row in part.rows
+            row[index].lstrip("+-<$")[:1].isdigit() or row[index] in ("-", "none")
+            for row in part.rows
         )
         words = [word for row in part.rows for word in row[index].split()]
         table.add_column(

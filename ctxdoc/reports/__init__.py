@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from ctxdoc.reports.base import (
     Chart,
+    Curves,
     Fields,
     Headline,
+    Heat,
     Notes,
     Part,
+    Picture,
     Records,
     Report,
     Row,
@@ -17,10 +20,13 @@ from ctxdoc.reports.base import (
 
 __all__ = [
     "Chart",
+    "Curves",
     "Fields",
     "Headline",
+    "Heat",
     "Notes",
     "Part",
+    "Picture",
     "Records",
     "Report",
     "Row",

@@ -97,7 +97,49 @@ class Chart(Struct, frozen=True, kw_only=True):
     """Where the numbers come from."""
 
 
-Part: TypeAlias = Headline | Fields | Snippet | Table | Notes | Chart
+class Curve(Struct, frozen=True, kw_only=True):
+    """A line of a panel."""
+
+    label: str
+    xs: tuple[float, ...]
+    ys: tuple[float, ...]
+
+
+class Panel(Struct, frozen=True, kw_only=True):
+    """Lines over one axis."""
+
+    label: str
+    """What the values are."""
+    unit: str
+    """USD or tokens."""
+    curves: tuple[Curve, ...]
+
+
+class Curves(Struct, frozen=True, kw_only=True):
+    """Panels of lines, one below the other, over the same axis."""
+
+    title: str
+    axis: str
+    panels: tuple[Panel, ...]
+    steps: bool = False
+    """Whether the values were tried one by one: points are shown."""
+
+
+class Heat(Struct, frozen=True, kw_only=True):
+    """A value for each pair of two parameters."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[str, ...]
+    across: str
+    """What the columns are."""
+    down: str
+    values: tuple[tuple[float, ...], ...]
+    """USD, row by row."""
+
+
+Picture: TypeAlias = Chart | Curves | Heat
+Part: TypeAlias = Headline | Fields | Snippet | Table | Notes | Chart | Curves | Heat
 Cell: TypeAlias = str | int | None
 
 
@@ -131,6 +173,24 @@ class Report(Struct, frozen=True):
 def tokens_text(value: int | None) -> str:
     """A token count, or a dash where it is unknown."""
     return "-" if value is None else f"{value:,}"
+
+
+def short_text(value: int | None) -> str:
+    """A token count in at most five characters, or a dash."""
+    if value is None:
+        return "-"
+    for unit, size in (("M", 1_000_000), ("k", 1_000)):
+        if abs(value) >= 10_000 if unit == "k" else abs(value) >= size:
+            part = value / size
+            return f"{part:.1f}{unit}" if abs(part) < 100 else f"{part:.0f}{unit}"
+    return f"{value:,}"
+
+
+def change_text(value: Decimal | None, other: Decimal | None) -> str:
+    """How much more or less than another amount, in percent, or a dash."""
+    if value is None or not other:
+        return "-"
+    return f"{float(value / other - 1):+.0%}"
 
 
 def money_text(value: Decimal | None) -> str:

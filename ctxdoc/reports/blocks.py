@@ -13,6 +13,7 @@ from ctxdoc.canonical import Json
 from ctxdoc.lifetime import Block, Blocks
 from ctxdoc.model import Section
 from ctxdoc.replay import Replay
+from ctxdoc.segments import Segment
 from ctxdoc.visible import visible
 
 FIRST_LINE = 36
@@ -76,9 +77,12 @@ def label_of(block: Block, *, excerpts: bool) -> str:
     """The name of a tool, or the first line of a text."""
     if block.sort.section is Section.TOOLS:
         return block.sort.name
-    if not excerpts:
-        return block.sort.kind
-    text = _text(block.segment.value).strip()
+    return first_line(block.segment) if excerpts else block.sort.kind
+
+
+def first_line(segment: Segment) -> str:
+    """The beginning of a block's text."""
+    text = _text(segment.value).strip()
     first = text.split("\n", 1)[0][:FIRST_LINE]
     return visible(first) + ("…" if len(first) < len(text) else "")
 

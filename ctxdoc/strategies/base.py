@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -71,6 +71,8 @@ class Definition(Struct, frozen=True, kw_only=True):
     """A frozen struct: its fields are the parameters, with their defaults."""
     edits: bool = True
     """Whether it takes something out of a prompt that was sent before."""
+    server_edit: Callable[[Any], dict[str, object]] | None = None
+    """The entry of `context_management` that asks the API for it; None where the API has none."""
     as_written: bool = False
     """Whether it is kept as people write it, though the API may refuse what it sends."""
 

@@ -128,4 +128,22 @@ def _names(messages: list[Message], index: int) -> dict[int, str]:
     return found
 
 
-STRATEGY = Definition(id="clear", title="replaces old tool results by a placeholder", make=Clear)
+def _edit(strategy: Clear) -> dict[str, object]:
+    """The API's own edit (context-editing page, 2026-10-08)."""
+    edit: dict[str, object] = {
+        "type": "clear_tool_uses_20250919",
+        "trigger": {"type": "input_tokens", "value": strategy.trigger},
+        "keep": {"type": "tool_uses", "value": strategy.keep},
+    }
+    if strategy.clear_at_least:
+        edit["clear_at_least"] = {"type": "input_tokens", "value": strategy.clear_at_least}
+    if strategy.exclude_tools:
+        edit["exclude_tools"] = strategy.exclude_tools.split("|")
+    if strategy.clear_tool_inputs:
+        edit["clear_tool_inputs"] = True
+    return edit
+
+
+STRATEGY = Definition(
+    id="clear", title="replaces old tool results by a placeholder", make=Clear, server_edit=_edit
+)

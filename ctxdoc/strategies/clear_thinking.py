@@ -51,6 +51,17 @@ class ClearThinking(Struct, frozen=True):
         return history.maker.replaced(message, dict.fromkeys(gone, LEFT_OUT), history.call)
 
 
+def _edit(strategy: ClearThinking) -> dict[str, object]:
+    """The API's own edit (context-editing page, 2026-10-08)."""
+    return {
+        "type": "clear_thinking_20251015",
+        "keep": {"type": "thinking_turns", "value": max(1, strategy.keep)},
+    }
+
+
 STRATEGY = Definition(
-    id="clear_thinking", title="takes the thinking of old turns out", make=ClearThinking
+    id="clear_thinking",
+    title="takes the thinking of old turns out",
+    make=ClearThinking,
+    server_edit=_edit,
 )

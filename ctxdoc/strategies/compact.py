@@ -117,4 +117,14 @@ def _holds(memory: Memory, messages: list[Message]) -> bool:
     return memory.index <= len(messages) and messages[memory.index - 1] is memory.before
 
 
-STRATEGY = Definition(id="compact", title="a summary replaces the history", make=Compact)
+def _edit(strategy: Compact) -> dict[str, object]:
+    """The API's own edit (compaction page, 2026-10-08)."""
+    return {
+        "type": "compact_20260112",
+        "trigger": {"type": "input_tokens", "value": strategy.trigger},
+    }
+
+
+STRATEGY = Definition(
+    id="compact", title="a summary replaces the history", make=Compact, server_edit=_edit
+)

@@ -1,0 +1,185 @@
+"""Simulated requests as the bodies that would have been sent, a line each of the native log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+
+import msgspec
+from msgspec import Raw
+
+from ctxdoc import canonical
+from ctxdoc.model import Body
+from ctxdoc.placements import Placement
+from ctxdoc.prefix import Mark
+from ctxdoc.prompts import Prompt
+from ctxdoc.segments import AT, Segment
+from ctxdoc.simulate import Sending, Simulation, by_server, parse_specs
+from ctxdoc.strategies import Spec
+
+INDEX = re.compile(r"\[(\d+)\]$")
+ANSWER_ROOM = 4096
+"""`max_tokens` where the log does not have it."""
+SETTINGS = (
+    "tool_choice",
+    "thinking",
+    "output_config",
+    "output_format",
+    "speed",
+    "mcp_servers",
+    "container",
+)
+NULL = b"null"
+
+
+def iter_lines(
+    simulation: Simulation, specs: tuple[Spec, ...], placement: Placement
+) -> Iterator[bytes]:
+    """The requests of one strategy as lines of the native log, in the order in which they are sent."""
+    # What the API edits itself is not in the body.
+    client = tuple(spec for spec in specs if not by_server(spec)) or parse_specs("keep")
+    edits = [
+        spec.definition.server_edit(spec.strategy)
+        for spec in specs
+        if by_server(spec) and spec.definition.server_edit
+    ]
+    for sending in simulation.iter_sent(client, placement):
+        record: dict[str, object] = {}
+        at = sending.prompt.call.at
+        if at is not None:
+            record["timestamp"] = (at + timedelta(seconds=sending.step_at)).isoformat()
+        body = body_of(sending, placement)
+        if edits:
+            body["context_management"] = {"edits": edits}
+        yield msgspec.json.encode({**record, "request": body, "response": None}) + b"\n"
+
+
+def body_of(sending: Sending, placement: Placement) -> dict[str, object]:
+    """The body of one simulated request, with the breakpoints of a placement."""
+    prompt = sending.prompt
+    marks = {mark.index: mark for mark in placement.place(prompt)} if sending.cached else {}
+    body: dict[str, object] = {
+        "model": prompt.call.request.model if prompt.call.request else prompt.call.root,
+        "max_tokens": ANSWER_ROOM,
+    }
+    recorded = prompt.call.request.body if prompt.call.request else None
+    if recorded is not None and recorded.max_tokens is not None:
+        body["max_tokens"] = recorded.max_tokens
+    if placement.id == "automatic" and marks:
+        body["cache_control"] = {"type": "ephemeral"}
+        marks = {}
+    tools = _tools(prompt, recorded, marks)
+    system = _system(prompt, recorded, marks)
+    if tools:
+        body["tools"] = tools
+    if system:
+        body["system"] = system
+    body["messages"] = [_message(prompt, index, marks) for index in range(len(prompt.messages))]
+    for name in SETTINGS if recorded is not None and sending.cached else ():
+        value = getattr(recorded, name)
+        if bytes(value) != NULL:
+            body[name] = value
+    return body
+
+
+def _tools(prompt: Prompt, recorded: Body | None, marks: Mapping[int, Mark]) -> list[Raw]:
+    """Tool definitions, those that are no part of the prompt included."""
+    own = [_unmarked(raw) for raw in (recorded.tools or () if recorded else ())]
+    if not prompt.head.segments:
+        return []
+    for place, segment in _of_part(prompt, "tools", "features"):
+        index = _index(segment)
+        raw = (
+            own[index]
+            if index is not None and index < len(own) and _is_own(prompt, segment)
+            else None
+        )
+        block = _marked(raw or _plain(segment), marks.get(place))
+        if raw is None or index is None:
+            own.append(block)
+        else:
+            own[index] = block
+    return own
+
+
+def _system(prompt: Prompt, recorded: Body | None, marks: Mapping[int, Mark]) -> list[Raw]:
+    """The system prompt as blocks."""
+    if not prompt.head.segments:
+        return []
+    value = canonical.decode(recorded.system) if recorded else None
+    if isinstance(value, str):
+        own = [Raw(canonical.encode({"type": "text", "text": value}))]
+    else:
+        raws = bytes(recorded.system) if recorded and isinstance(value, list) else b"[]"
+        own = [_unmarked(raw) for raw in msgspec.json.decode(raws, type=list[Raw])]
+    for place, segment in _of_part(prompt, "system"):
+        index = _index(segment) or 0
+        raw = own[index] if index < len(own) and _is_own(prompt, segment) else None
+        block = _marked(raw or _plain(segment), marks.get(place))
+        if raw is None:
+            own.append(block)
+        else:
+            own[index] = block
+    return own
+
+
+def _of_part(prompt: Prompt, *names: str) -> Iterator[tuple[int, Segment]]:
+    ranks = {AT[name] for name in names}
+    for place, segment in enumerate(prompt.head.segments):
+        if segment.rank[0] in ranks and segment.is_block:
+            yield place, segment
+
+
+def _is_own(prompt: Prompt, segment: Segment) -> bool:
+    """Whether the body has a block, and no strategy has put it there."""
+    return any(segment is other for other in prompt.call.head.segments)
+
+
+def _index(segment: Segment) -> int | None:
+    found = INDEX.search(segment.pointer)
+    return int(found[1]) if found else None
+
+
+def _plain(segment: Segment) -> Raw:
+    return Raw(segment.data)
+
+
+def _message(prompt: Prompt, index: int, marks: Mapping[int, Mark]) -> Raw:
+    message = prompt.messages[index]
+    start = prompt.ends[index - 1] if index else len(prompt.head.segments)
+    own = {
+        segment.rank[2]: marks[start + place]
+        for place, segment in enumerate(message.segments)
+        if start + place in marks
+    }
+    members = msgspec.json.decode(message.raw, type=dict[str, Raw])
+    content = bytes(members.get("content", b"[]"))
+    if content.startswith(b'"'):
+        if not own:
+            return Raw(message.raw)
+        content = b'[{"type":"text","text":%b}]' % content
+    blocks = msgspec.json.decode(content, type=list[Raw])
+    marked = [_marked(_unmarked(block), own.get(place)) for place, block in enumerate(blocks)]
+    return Raw(msgspec.json.encode({**members, "content": marked}))
+
+
+def _unmarked(block: Raw) -> Raw:
+    """A block without its breakpoint, everything else to the byte."""
+    if b'"cache_control"' not in bytes(block):
+        return block
+    members = msgspec.json.decode(block, type=dict[str, Raw])
+    members.pop("cache_control", None)
+    inner = bytes(members.get("content", NULL))
+    if inner.startswith(b"[") and b'"cache_control"' in inner:
+        parts = [_unmarked(part) for part in msgspec.json.decode(inner, type=list[Raw])]
+        members["content"] = Raw(msgspec.json.encode(parts))
+    return Raw(msgspec.json.encode(members))
+
+
+def _marked(block: Raw, mark: Mark | None) -> Raw:
+    if mark is None:
+        return block
+    members: dict[str, object] = dict(msgspec.json.decode(block, type=dict[str, Raw]))
+    control = {"type": "ephemeral"} if mark.ttl == "5m" else {"type": "ephemeral", "ttl": mark.ttl}
+    return Raw(msgspec.json.encode({**members, "cache_control": control}))

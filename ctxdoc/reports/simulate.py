@@ -1,0 +1,401 @@
+"""The report of a simulation: which strategy costs what, why, and what the model would not see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+
+from ctxdoc.canonical import Json
+from ctxdoc.comparison import Comparison, Form
+from ctxdoc.pricing import dollars
+from ctxdoc.providers.rules import short_model_id
+from ctxdoc.reports.base import (
+    Curve,
+    Curves,
+    Fields,
+    Headline,
+    Heat,
+    Notes,
+    Panel,
+    Part,
+    Records,
+    Report,
+    Table,
+    change_text,
+    counted,
+    money_text,
+    share_text,
+    short_text,
+    tokens_text,
+)
+from ctxdoc.reports.base import Row as Line
+from ctxdoc.reports.blocks import first_line
+from ctxdoc.reports.simulate_json import parameters_json, row_json, simulate_json
+from ctxdoc.search import Found
+from ctxdoc.simulate import Lost, Row
+from ctxdoc.strategies import Spec
+
+SHOWN_BLOCKS = 20
+"""Blocks that --verbose lists for a strategy."""
+SHOWN_POINTS = 12
+QUALITY = (
+    "answers and tool results are taken as recorded; what the model does worse without the unseen "
+    "text is not priced"
+)
+
+
+def simulate_report(
+    comparison: Comparison, *, verbose: bool = False, excerpts: bool = True
+) -> Report:
+    """The parts in the order in which a person reads them."""
+    return Report(
+        parts=tuple(_parts(comparison, verbose=verbose, excerpts=excerpts)),
+        make_data=lambda: simulate_json(comparison, excerpts=excerpts and verbose),
+        make_records=lambda: _records(comparison),
+    )
+
+
+def _parts(comparison: Comparison, *, verbose: bool, excerpts: bool) -> Iterator[Part]:
+    yield _headline(comparison)
+    yield Fields(tuple(_main_rows(comparison)))
+    yield _table(comparison)
+    for found in comparison.found:
+        yield _points(found)
+    if comparison.forms:
+        yield _forms(comparison.forms)
+    if verbose:
+        yield from _unseen(comparison, excerpts)
+    warnings = list(_warnings(comparison))
+    if warnings:
+        yield Notes("Warnings", tuple(warnings))
+    yield Notes("Assumed", tuple(_assumed(comparison)))
+    left = comparison.session.left_out
+    if left:
+        lines = (f"{counted(count, 'request')}: {why}" for why, count in left.items())
+        yield Notes("Not simulated, because", tuple(lines))
+    yield from pictures_of(comparison)
+    yield Notes("More", tuple(_more(comparison)))
+
+
+def _headline(comparison: Comparison) -> Headline:
+    keep, best = comparison.keep, comparison.best
+    count = counted(keep.requests, "request")
+    under = f"under {comparison.placement.id} breakpoints ({comparison.placement.title})"
+    if best is None or keep.cost is None:
+        return Headline("SIMULATED", "plain", f"{count}; the model has no price", under)
+    dearer = [row for row in comparison.own_rows if row.cost and row.cost > keep.cost]
+    if best.cost is None or best.cost >= keep.cost:
+        text = f"{count}: keeping everything is cheapest, {money_text(keep.cost)}"
+    else:
+        text = (
+            f"{count}: {label_of(best)} is cheapest, {money_text(best.cost)} instead of "
+            f"{money_text(keep.cost)} ({change_text(best.cost, keep.cost)})"
+        )
+    if dearer:
+        text += (
+            f"; {len(dearer)} of {len(comparison.own_rows) - 1} cost more than keeping everything"
+        )
+    return Headline("SIMULATED", "plain", text, under)
+
+
+def label_of(row: Row) -> str:
+    """A strategy with the parameters that were set, in words that can be broken into lines."""
+    return " + ".join(map(_spec_text, row.specs))
+
+
+def _spec_text(spec: Spec) -> str:
+    return " ".join([spec.definition.id, *(f"{key}={_given(value)}" for key, value in spec.given)])
+
+
+def _given(value: str) -> str:
+    return short_text(int(value)) if value.isdecimal() and int(value) >= 10_000 else value
+
+
+def _main_rows(comparison: Comparison) -> Iterator[Line]:
+    keep, best, whole = comparison.keep, comparison.best, comparison.best_whole
+    recorded = comparison.recorded
+    if recorded is not None:
+        billed = comparison.billed
+        check = f" (billed {money_text(billed)})" if billed is not None else ""
+        yield Line(
+            "Recorded",
+            f"{money_text(recorded.cost)} with the breakpoints as sent{check}; "
+            f"{keep.placement.id} ones {money_text(keep.cost)} "
+            f"({change_text(keep.cost, recorded.cost)})",
+        )
+    elif comparison.billed is not None:
+        yield Line(
+            "Recorded",
+            f"{money_text(comparison.billed)} billed; where its breakpoints stood is not known",
+        )
+    if best is not None:
+        rest = f"; the model never sees {tokens_text(best.lost_tokens)} tokens" if best.lost else ""
+        yield Line("Cheapest", f"{label_of(best)}: {money_text(best.cost)}{rest}", strong=True)
+    if whole is not None and whole is not best:
+        yield Line(
+            "Whole",
+            f"with nothing taken from the model: {label_of(whole)}, {money_text(whole.cost)}",
+        )
+    growth = comparison.growth
+    if growth is not None and growth.turns > 2:
+        r2 = "" if growth.r2 is None else f", R² {growth.r2:.3f}"
+        part = (
+            ""
+            if comparison.whole
+            else f" (the longest of several stretches, {counted(growth.turns, 'request')})"
+        )
+        yield Line(
+            "Growth",
+            f"P {growth.prefix:,.0f} + a {growth.per_turn or 0:,.0f} a turn{r2}{part}; n·P + a·n²/2 = "
+            f"{growth.law:,.0f}, exactly {growth.exact:,.0f}, sent {growth.recorded:,}",
+        )
+
+
+def _table(comparison: Comparison) -> Table:
+    rows = sorted(comparison.rows, key=_by_cost)
+    several = len({row.placement.id for row in rows}) > 1
+    return Table(
+        title="",
+        columns=(
+            "strategy", "input", "read", "cost", "± keep", "no cache", "± keep", "moved", "unseen", "pays",
+        ),
+        rows=tuple(tuple(_cells(row, comparison, several)) for row in rows),
+    )  # fmt: skip
+
+
+def _by_cost(row: Row) -> tuple[bool, Decimal]:
+    return row.cost is None, row.cost or Decimal(0)
+
+
+def _cells(row: Row, comparison: Comparison, several: bool) -> Iterator[str]:
+    keep = comparison.against_keep(row)
+    same = row is keep
+    name = label_of(row) + (f" @{row.placement.id}" if several else "")
+    yield name + (f" (+{counted(row.extra_calls, 'call')})" if row.extra_calls else "")
+    yield short_text(row.usage.input)
+    yield share_text(row.usage.cache_read, row.usage.input)
+    yield money_text(row.cost)
+    yield "-" if same else change_text(row.cost, keep.cost)
+    yield money_text(row.cost_without_cache)
+    yield "-" if same else change_text(row.cost_without_cache, keep.cost_without_cache)
+    yield short_text(row.rewritten_tokens)
+    yield short_text(row.lost_tokens)
+    pays = None if same else row.overtaken_at(keep)
+    yield "-" if pays is None else str(pays)
+
+
+def _points(found: Found) -> Table:
+    """The values that were tried; of many, those around the best."""
+    points = list(found.points)
+    best = found.best
+    if len(points) > SHOWN_POINTS and best is not None:
+        at = points.index(best)
+        step = max(1, len(points) // (SHOWN_POINTS - 1))
+        points = [p for i, p in enumerate(points) if i % step == 0 or abs(i - at) <= 1]
+    return Table(
+        title="Tried: " + " × ".join(map(str, found.targets)),
+        columns=(*(str(target) for target in found.targets), "cost", "input", "read", "unseen", ""),
+        rows=tuple(
+            (
+                *point.values,
+                money_text(point.row.cost),
+                short_text(point.row.usage.input),
+                share_text(point.row.usage.cache_read, point.row.usage.input),
+                short_text(point.row.lost_tokens),
+                "cheapest" if point is best else "",
+            )
+            for point in points
+        ),
+    )
+
+
+def _forms(forms: Sequence[Form]) -> Table:
+    return Table(
+        title="Closed forms beside the simulation (tokens at the input price)",
+        columns=("what", "formula", "by formula", "simulated", "off by"),
+        rows=tuple(
+            (
+                form.name,
+                form.formula,
+                _number(form.value, form.unit),
+                _number(form.simulated, form.unit),
+                "-" if form.difference is None else f"{-form.difference:+.1%}",
+            )
+            for form in forms
+        ),
+    )
+
+
+def _number(value: float | None, unit: str) -> str:
+    if value is None:
+        return "-" if unit == "tokens" else "never here"
+    return f"{value:,.0f}" if unit == "tokens" else f"request {value:,.0f}"
+
+
+def _unseen(comparison: Comparison, excerpts: bool) -> Iterator[Part]:
+    for row in comparison.own_rows:
+        if row.lost:
+            blocks = sorted(row.lost, key=_by_size)
+            more = len(blocks) - SHOWN_BLOCKS
+            shown = f", the {SHOWN_BLOCKS} largest" if more > 0 else ""
+            yield Table(
+                title=f"Not seen under {label_of(row)}: {counted(len(blocks), 'block')}{shown}",
+                columns=("request", "block", "tokens", "begins"),
+                rows=tuple(
+                    (
+                        f"#{item.request}",
+                        item.segment.pointer,
+                        tokens_text(item.tokens),
+                        first_line(item.segment) if excerpts else item.segment.kind,
+                    )
+                    for item in blocks[:SHOWN_BLOCKS]
+                ),
+            )
+
+
+def _by_size(item: Lost) -> tuple[int, int, str]:
+    return -item.tokens, item.request, item.segment.pointer
+
+
+def _warnings(comparison: Comparison) -> Iterator[str]:
+    for row in comparison.own_rows:
+        for text, count in row.warnings.items():
+            yield f"{label_of(row)}: {text} ({counted(count, 'request')})"
+
+
+def _assumed(comparison: Comparison) -> Iterator[str]:
+    yield QUALITY
+    yield from comparison.session.assumptions
+    models = sorted({short_model_id(call.tariff.model) for call in comparison.session.calls})
+    days = sorted({call.tariff.day for call in comparison.session.calls})
+    span = f"{days[0]}" if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
+    yield f"prices of {', '.join(models)} as of {span}"
+    if any(call.output is None for call in comparison.session.calls):
+        yield "the last answers are not known, and cost nothing here"
+    if comparison.scaled:
+        yield (
+            "the session is small: the usual marks (100k, 150k) would never be reached, so they are "
+            "set to shares of its largest prompt"
+        )
+    if any(spec.definition.id == "offload" for row in comparison.rows for spec in row.specs):
+        yield "offload: nothing is read again unless offload:reread=SHARE says so"
+    yield (
+        "moved: sent before, and again behind a change; unseen: recorded, and missing at some request; "
+        "pays: the request from which it is cheaper in all, to the end"
+    )
+
+
+def _more(comparison: Comparison) -> Iterator[str]:
+    yield "ctxdoc explain STRATEGY says what one does and which parameters it takes"
+    if any(row.lost for row in comparison.own_rows):
+        yield "--verbose lists what the model would not see; --emit FILE writes the requests of one strategy"
+
+
+def pictures_of(comparison: Comparison) -> Iterator[Curves | Heat]:
+    """The cost and the prompts over the requests, or the searches."""
+    for found in comparison.found:
+        yield from _search_picture(found)
+    if not comparison.found:
+        yield _strategies_picture(comparison)
+
+
+def _strategies_picture(comparison: Comparison) -> Curves:
+    rows = [row for row in comparison.rows if row.cost is not None]
+    numbers = tuple(float(n) for n in range(1, comparison.keep.requests + 1))
+    several = len({row.placement.id for row in rows}) > 1
+    costs, sizes = [], []
+    for row in rows:
+        name = label_of(row) + (f" @{row.placement.id}" if several else "")
+        total, sums = 0, []
+        for cost in row.costs:
+            total += cost or 0
+            sums.append(float(dollars(total)))
+        costs.append(Curve(label=f"{name} {money_text(row.cost)}", xs=numbers, ys=tuple(sums)))
+        sizes.append(Curve(label=name, xs=numbers, ys=tuple(map(float, row.prompts))))
+    return Curves(
+        title=f"Cost and prompt by request, {comparison.placement.id} breakpoints (simulated)",
+        axis="request, in time order",
+        panels=(
+            Panel(label="USD in all", unit="USD", curves=tuple(costs)),
+            Panel(label="tokens of the prompt", unit="tokens", curves=tuple(sizes)),
+        ),
+    )
+
+
+def _search_picture(found: Found) -> Iterator[Curves | Heat]:
+    if found.best is None:
+        return
+    if len(found.targets) == 1 and all(_is_number(point.values[0]) for point in found.points):
+        points = sorted(found.points, key=lambda point: float(_plain(point.values[0])))
+        yield Curves(
+            title=f"Cost over {found.targets[0]} (simulated)",
+            axis=str(found.targets[0]),
+            steps=True,
+            panels=(
+                Panel(
+                    label="USD in all",
+                    unit="USD",
+                    curves=(
+                        Curve(
+                            label=str(found.targets[0]),
+                            xs=tuple(float(_plain(point.values[0])) for point in points),
+                            ys=tuple(float(point.row.cost or 0) for point in points),
+                        ),
+                    ),
+                ),
+            ),
+        )
+    elif len(found.targets) == 2:
+        columns = tuple(dict.fromkeys(point.values[0] for point in found.points))
+        rows = tuple(dict.fromkeys(point.values[1] for point in found.points))
+        cost = {point.values: float(point.row.cost or 0) for point in found.points}
+        yield Heat(
+            title="Cost over two parameters (simulated)",
+            columns=columns,
+            rows=rows,
+            across=str(found.targets[0]),
+            down=str(found.targets[1]),
+            values=tuple(tuple(cost[column, row] for column in columns) for row in rows),
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(_plain(text))
+    except ValueError:
+        return False
+    return True
+
+
+def _plain(text: str) -> str:
+    """60k as a number."""
+    for unit, zeros in (("k", 3), ("K", 3), ("m", 6), ("M", 6)):
+        if text.endswith(unit):
+            return f"{text[:-1]}e{zeros}"
+    return text.replace("_", "")
+
+
+def _records(comparison: Comparison) -> Records:
+    """The table for other programs."""
+    rows: list[dict[str, Json]] = [row_json(row, comparison) for row in comparison.rows]
+    names = [name for name in rows[0] if name not in ("parameters", "warnings", "lost_blocks")]
+    return Records(
+        columns=(*names, "parameters"),
+        rows=tuple(
+            (
+                *(_cell(row[name]) for name in names),
+                "; ".join(f"{k}={v}" for k, v in parameters_json(own).items()),
+            )
+            for row, own in zip(rows, comparison.rows, strict=True)
+        ),
+    )
+
+
+def _cell(value: Json) -> str | int | None:
+    match value:
+        case bool():
+            return str(value).lower()
+        case str() | int():
+            return value
+        case _:
+            return None

@@ -1,0 +1,151 @@
+"""The document `ctxdoc/simulate/1`: keys in a fixed order, money as strings, unknown as null."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from ctxdoc.canonical import Json
+from ctxdoc.comparison import Comparison, Form
+from ctxdoc.providers.rules import short_model_id
+from ctxdoc.reports.base import money_json
+from ctxdoc.reports.blocks import first_line
+from ctxdoc.search import Found
+from ctxdoc.simulate import Row
+
+SCHEMA = "ctxdoc/simulate/1"
+
+
+def simulate_json(comparison: Comparison, *, excerpts: bool) -> dict[str, Json]:
+    """The whole comparison as data; the unseen blocks are listed with their first lines if asked."""
+    session, best, whole = comparison.session, comparison.best, comparison.best_whole
+    return {
+        "schema": SCHEMA,
+        "assumptions": {
+            "placement": comparison.placement.id,
+            "models": [*sorted({short_model_id(call.tariff.model) for call in session.calls})],
+            "priced_at": [*sorted({call.tariff.day.isoformat() for call in session.calls})],
+            "marks_scaled": comparison.scaled,
+            "quality_priced": False,
+            "notes": list(session.assumptions),
+        },
+        "requests": len(session.calls),
+        "left_out": [{"reason": why, "requests": n} for why, n in session.left_out.items()],
+        "recorded": {
+            "billed": money_json(comparison.billed),
+            "simulated": money_json(comparison.recorded.cost) if comparison.recorded else None,
+        },
+        "growth": _growth(comparison),
+        "closed_forms": [_form(form) for form in comparison.forms],
+        "rows": [row_json(row, comparison, excerpts=excerpts) for row in comparison.rows],
+        "best": best.name if best else None,
+        "best_row": comparison.rows.index(best) if best else None,
+        "best_whole": whole.name if whole else None,
+        "searches": [_found(found) for found in comparison.found],
+    }
+
+
+def row_json(row: Row, comparison: Comparison, *, excerpts: bool = False) -> dict[str, Json]:
+    """One row."""
+    keep = comparison.against_keep(row)
+    usage = row.usage
+    found: dict[str, Json] = {
+        "strategy": row.name,
+        "parameters": parameters_json(row),
+        "placement": row.placement.id,
+        "requests": row.requests,
+        "extra_calls": row.extra_calls,
+        "input": usage.input,
+        "cache_read": usage.cache_read,
+        "cache_write": usage.cache_write,
+        "cache_write_1h": usage.cache_write_1h,
+        "uncached": usage.uncached,
+        "output": usage.output,
+        "cost": money_json(row.cost),
+        "cost_without_cache": money_json(row.cost_without_cache),
+        "vs_keep_percent": _percent(row.cost, keep.cost),
+        "vs_keep_percent_without_cache": _percent(row.cost_without_cache, keep.cost_without_cache),
+        "rewrites": row.rewrites,
+        "rewritten_tokens": row.rewritten_tokens,
+        "peak_tokens": row.peak,
+        "fits_window": row.fits,
+        "lost_tokens": row.lost_tokens,
+        "break_even_turn": row.overtaken_at(keep) if row is not keep else None,
+        "warnings": [{"text": text, "requests": n} for text, n in row.warnings.items()],
+    }
+    if excerpts:
+        found["lost_blocks"] = [
+            {
+                "request": item.request,
+                "json_path": item.segment.pointer,
+                "kind": item.segment.kind,
+                "tokens": item.tokens,
+                "label": first_line(item.segment),
+            }
+            for item in row.lost
+        ]
+    return found
+
+
+def parameters_json(row: Row) -> dict[str, Json]:
+    """Every parameter; of joined strategies with the name ahead."""
+    several = len(row.specs) > 1
+    return {
+        f"{spec.definition.id}.{key}" if several else key: _plain(value)
+        for spec in row.specs
+        for key, value in spec.parameters.items()
+    }
+
+
+def _plain(value: object) -> Json:
+    """JSON of ctxdoc has no fractions but as text."""
+    return value if isinstance(value, str | bool | int) else str(value)
+
+
+def _percent(value: Decimal | None, other: Decimal | None) -> Json:
+    if value is None or not other:
+        return None
+    return f"{float(value / other - 1) * 100:.2f}"
+
+
+def _growth(comparison: Comparison) -> Json:
+    fit = comparison.growth
+    if fit is None:
+        return None
+    return {
+        "whole_session": comparison.whole,
+        "turns": fit.turns,
+        "prefix_tokens": round(fit.prefix),
+        "per_turn_tokens": None if fit.per_turn is None else round(fit.per_turn),
+        "law_tokens": round(fit.law),
+        "exact_tokens": round(fit.exact),
+        "recorded_tokens": fit.recorded,
+        "r2": None if fit.r2 is None else f"{fit.r2:.4f}",
+    }
+
+
+def _form(form: Form) -> Json:
+    return {
+        "name": form.name,
+        "formula": form.formula,
+        "unit": form.unit,
+        "value": None if form.value is None else round(form.value),
+        "simulated": None if form.simulated is None else round(form.simulated),
+        "difference_percent": None if form.difference is None else f"{form.difference * 100:.2f}",
+    }
+
+
+def _found(found: Found) -> Json:
+    best = found.best
+    return {
+        "parameters": [str(target) for target in found.targets],
+        "points": [
+            {
+                "values": list(point.values),
+                "cost": money_json(point.row.cost),
+                "input": point.row.usage.input,
+                "lost_tokens": point.row.lost_tokens,
+            }
+            for point in found.points
+        ],
+        "best": list(best.values) if best else None,
+    }
