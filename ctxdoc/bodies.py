@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
 
 import msgspec
 from msgspec import Raw
 
 from ctxdoc import canonical
+from ctxdoc.cache import FIRST_RESPONSE
 from ctxdoc.model import Body
 from ctxdoc.placements import Placement
 from ctxdoc.prefix import Mark
@@ -48,7 +48,7 @@ def iter_lines(
         record: dict[str, object] = {}
         at = sending.prompt.call.at
         if at is not None:
-            record["timestamp"] = (at + timedelta(seconds=sending.step_at)).isoformat()
+            record["timestamp"] = (at + sending.after * FIRST_RESPONSE).isoformat()
         body = body_of(sending, placement)
         if edits:
             body["context_management"] = {"edits": edits}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -114,14 +115,15 @@ def by_server(spec: Spec) -> bool:
 
 
 class Sending(Struct, frozen=True, eq=False, gc=False):
-    """A prompt that is sent, with its answer's size and whether it may be cached."""
+    """A prompt that is sent, with its answer's size."""
 
     prompt: Prompt
     output: int
     cached: bool
-    main: bool
-    step_at: float
-    """Seconds after the start of the recorded request."""
+    """Whether it carries breakpoints at all."""
+    after: float
+    """Seconds after the start of the recorded request: 0 for the request itself, and as much as it takes
+    for what is sent one after the other to be read."""
 
 
 class Simulation:
@@ -194,7 +196,7 @@ class _Run:
         if messages is not recorded:
             self._note_lost(call, recorded, messages)
         sendings = self._sendings(call, thread, extras, (head, messages, passing))
-        self._check(call, sendings, messages, warnings)
+        self._check(call, sendings, None if messages is recorded else messages, warnings)
         for bill in self.bills:
             bill.add(call, sendings)
         self._add_uncached(call, sendings)
@@ -213,17 +215,17 @@ class _Run:
         behind = [pair for pair in extras if pair[1].after]
         self.extra_calls += len(extras)
         found = [
-            Sending(self._extra(call, thread, own, extra), extra.output, extra.cached, False, 0.0)
+            Sending(self._extra(call, thread, own, extra), extra.output, extra.cached, -1.0)
             for own, extra in ahead
         ]
         prompt = thread.lane.prompt(call, head, messages, passing)
-        found.append(Sending(prompt, call.output or 0, True, True, 0.0))
+        found.append(Sending(prompt, call.output or 0, True, 0.0))
         self.prompts.append(prompt.sizes.total)
         if prompt.dropped:
             self.rewrote.append((len(self.prompts) - 1, prompt.rewritten))
         for number, (own, extra) in enumerate(behind, start=1):
             more = self._extra(call, thread, own, extra)
-            found.append(Sending(more, extra.output, extra.cached, False, float(number)))
+            found.append(Sending(more, extra.output, extra.cached, float(number)))
         return found
 
     def _extra(self, call: Call, thread: _Thread, head: Head, extra: Extra) -> Prompt:
@@ -234,19 +236,20 @@ class _Run:
         self,
         call: Call,
         sendings: Sequence[Sending],
-        messages: Sequence[Message],
+        changed: Sequence[Message] | None,
         warnings: set[str],
     ) -> None:
-        prompt = next(sending.prompt for sending in sendings if sending.main)
+        """Notes what the API would refuse of a request, whose messages a strategy may have changed."""
+        prompt = next(sending.prompt for sending in sendings if not sending.after)
         if prompt.sizes.total > call.rule.window:
             self.fits = False
             warnings.add(OVER_WINDOW)
         if self.client_edits and prompt.dropped and call.rule.binds_thinking:
-            index = next((i for i, end in enumerate(prompt.ends) if end > prompt.kept), None)
-            if index is not None and has_thinking(messages[index:]):
+            index = bisect_right(prompt.ends, prompt.kept)
+            if changed is not None and has_thinking(changed[index:]):
                 warnings.add(BOUND_THINKING)
-        if self.client_edits and not self.server_edits and messages is not call.messages:
-            warnings.update(self.checker.faults(messages))
+        if self.client_edits and not self.server_edits and changed is not None:
+            warnings.update(self.checker.faults(changed))
         self.warnings.update(warnings)
 
     def _note_lost(
@@ -376,9 +379,8 @@ def _bounded(usage: Usage, parts: tuple[int, int]) -> Usage:
 def _step(call: Call, sending: Sending, placement: Placement) -> Step:
     prompt = sending.prompt
     at, began = call.at, call.began
-    if at is not None and not sending.main:
-        # A further call has answered before what follows it is sent.
-        at = began = at + sending.step_at * FIRST_RESPONSE if sending.step_at else at
+    if at is not None and sending.after:
+        at, began = at + sending.after * FIRST_RESPONSE, None
     return Step(
         prefix=prompt.prefix,
         sizes=prompt.sizes,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 Body = dict[str, Any]
@@ -54,7 +54,14 @@ def sizes_of(body: Body) -> list[tuple[str, int]]:
 class StandIn:
     """The cache of one account; `answer` bills one request."""
 
-    def __init__(self, minimum: int = 1024, lookback: int = 20, ready: float = 1.0) -> None:
+    def __init__(
+        self,
+        minimum: int = 1024,
+        lookback: int = 20,
+        ready: float = 1.0,
+        count: Callable[[str], int] = lambda text: math.ceil(len(text) / 4),
+    ) -> None:
+        self.count = count
         self.minimum = minimum
         self.lookback = lookback
         self.ready = ready
@@ -69,7 +76,7 @@ class StandIn:
         total = place = 0
         last = ""
         for kind, text, _ in rows:
-            total += math.ceil(len(text) / 4)
+            total += self.count(text)
             if kind != last or kind not in ("tool_use", "tool_result"):
                 place += 1
             last = kind
@@ -81,6 +88,10 @@ class StandIn:
             for i, (_, _, mark) in enumerate(rows)
             if mark is not None
         ]
+        if "cache_control" in body:
+            # Automatic caching: the last block that can carry a breakpoint.
+            able = [i for i, (kind, _, _) in enumerate(rows) if "thinking" not in kind]
+            marks = sorted({*marks, (able[-1], body["cache_control"].get("ttl") or "5m")})
         hit = self._hit(keys, places, [i for i, _ in marks], now)
         self.hits.append(hit + 1)
         read = ends[hit] if hit >= 0 else 0

@@ -50,7 +50,7 @@ def row_json(row: Row, comparison: Comparison, *, excerpts: bool = False) -> dic
     usage = row.usage
     found: dict[str, Json] = {
         "strategy": row.name,
-        "parameters": parameters_json(row),
+        "parameters": {**parameters_json(row)},
         "placement": row.placement.id,
         "requests": row.requests,
         "extra_calls": row.extra_calls,
@@ -86,7 +86,7 @@ def row_json(row: Row, comparison: Comparison, *, excerpts: bool = False) -> dic
     return found
 
 
-def parameters_json(row: Row) -> dict[str, Json]:
+def parameters_json(row: Row) -> dict[str, str | int]:
     """Every parameter; of joined strategies with the name ahead."""
     several = len(row.specs) > 1
     return {
@@ -96,9 +96,9 @@ def parameters_json(row: Row) -> dict[str, Json]:
     }
 
 
-def _plain(value: object) -> Json:
+def _plain(value: object) -> str | int:
     """JSON of ctxdoc has no fractions but as text."""
-    return value if isinstance(value, str | bool | int) else str(value)
+    return value if isinstance(value, str | int) else str(value)
 
 
 def _percent(value: Decimal | None, other: Decimal | None) -> Json:
