@@ -13,6 +13,8 @@ from ctxdoc.history import Session
 from ctxdoc.law import (
     Factors,
     bare,
+    best_batch,
+    compaction,
     factors_of,
     pays_after,
     saved_by_offload,
@@ -25,7 +27,7 @@ from ctxdoc.pricing import dollars, meter_of
 from ctxdoc.search import Found, Target, with_value
 from ctxdoc.simulate import Row, Simulation, parse_specs
 from ctxdoc.strategies import Spec
-from ctxdoc.strategies.compact import Compact
+from ctxdoc.strategies.compact import ASKED_TOKENS, Compact
 from ctxdoc.strategies.offload import PAYLOADS, Offload
 
 USUAL = (
@@ -155,7 +157,10 @@ def compare(
         billed=_billed(session),
         growth=growth,
         whole=whole,
-        forms=tuple(_forms(session, rows, keep, growth if whole else None)),
+        forms=(
+            *_forms(session, rows, keep, growth if whole else None),
+            *(form for each in found if whole for form in _optimum(each, keep, growth, session)),
+        ),
         found=tuple(found),
         scaled=not chosen and _is_small(keep),
     )
@@ -300,6 +305,29 @@ def _forms_of(
             ),
             simulated=in_tokens(keep.usage, by) - in_tokens(row.usage, by),
         )
+
+
+def _optimum(found: Found, keep: Row, growth: Growth | None, session: Session) -> Iterator[Form]:
+    """The best size of a compaction, where one was looked for."""
+    best = found.best
+    if growth is None or not growth.per_turn or best is None or len(best.row.specs) != 1:
+        return
+    if [str(target) for target in found.targets] != ["compact.trigger"]:
+        return
+    call, compact = session.calls[-1], best.row.specs[0].strategy
+    by = factors_of(call.tariff, keep.peak)
+    if by is None or not isinstance(compact, Compact):
+        return
+    summary, prefix = compact.summary_tokens, call.head.size
+    once = compaction(prefix, summary, compact.keep_recent * growth.per_turn + ASKED_TOKENS, by)
+    turns = best_batch(growth.per_turn, once, by)
+    yield Form(
+        name="compaction is cheapest",
+        formula="at P + summary + a·√(2·C/(r·a))",
+        unit="tokens",
+        value=None if turns is None else prefix + summary + growth.per_turn * turns,
+        simulated=float(compact.trigger),
+    )
 
 
 def _cheaper_from(row: Row, keep: Row, first: int) -> float | None:

@@ -66,16 +66,21 @@ def pays_after(behind: float, removed: float, by: Factors) -> float | None:
     return (by.write - by.read) * behind / (by.read * removed)
 
 
-def best_batch(base: float, per_turn: float, once: float, by: Factors) -> float | None:
+def compaction(prefix: float, summary: float, again: float, by: Factors) -> float:
+    """What one compaction costs whatever its size: the fixed part is read, the summary put out and
+    written, and what stays of the last turn and the question for the summary are written `again`."""
+    return by.read * prefix + by.output * summary + by.write * (summary + again)
+
+
+def best_batch(per_turn: float, once: float, by: Factors) -> float | None:
     """Turns between two compactions that cost least a turn: √(2·C/(r·a)).
 
-    `once` is what one compaction costs whatever its size: the summary's output and its write, and
-    reading the `base` that is left of a prompt one more time. The area under the saw-tooth is
-    r·a·m²/2 for m turns.
+    `once` is what each costs whatever its size; the area under the saw-tooth is r·a·m²/2 for m turns.
+    None where nothing grows.
     """
     if per_turn <= 0 or by.read <= 0:
         return None
-    return sqrt(2 * (once + by.read * base) / (by.read * per_turn))
+    return sqrt(2 * once / (by.read * per_turn))
 
 
 def saved_by_offload(payload: float, pointer: float, later: int, by: Factors) -> float:

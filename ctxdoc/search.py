@@ -18,6 +18,8 @@ from ctxdoc.strategies import STRATEGIES, Spec, made
 COARSE = 24
 """Values that the first pass of an optimization tries."""
 FINE = 12
+"""What a step is divided by from pass to pass."""
+PRECISION = 100
 MOST = 400
 """Combinations of a sweep."""
 _TARGET = re.compile(r"^\s*([\w-]+)\.([\w-]+)\s*(?:=\s*(.*))?$")
@@ -169,8 +171,8 @@ def optimum(
     ends: tuple[int, int] | None,
     placement: Placement,
 ) -> Found:
-    """The cheapest value of a parameter, and the curve around it: a coarse pass over the range, and
-    two finer ones around the best value so far."""
+    """The cheapest value of a parameter to a hundredth of it, and the curve around it: a coarse pass over
+    the range, and finer ones around the best value so far."""
     low, high = ends or _range(simulation, target)
     tried: dict[int, Point] = {}
 
@@ -182,7 +184,7 @@ def optimum(
 
     step = max(1, -(-(high - low) // COARSE))
     best = _cheapest(range(low, high + 1, step), cost)
-    while step > 1:
+    while step > max(1, best // PRECISION):
         around = range(max(low, best - step), min(high, best + step) + 1, max(1, step // FINE))
         best = _cheapest(around, cost)
         step //= FINE

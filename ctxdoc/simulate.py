@@ -154,6 +154,11 @@ class _Thread:
         self.memories: list[object] = [None] * count
         self.number = 0
         self.lane = Lane()
+        self.line: list[Message] | None = None
+        self.seen = 0
+        """Messages of the line that a request before had."""
+        self.sent: Sequence[Message] = ()
+        """What that one sent."""
 
 
 class _Run:
@@ -193,8 +198,7 @@ class _Run:
             passing += sent.passing
             extras += [(head, extra) for extra in sent.extra]
             warnings.update(sent.warnings)
-        if messages is not recorded:
-            self._note_lost(call, recorded, messages)
+        self._note_lost(call, thread, messages)
         sendings = self._sendings(call, thread, extras, (head, messages, passing))
         self._check(call, sendings, None if messages is recorded else messages, warnings)
         for bill in self.bills:
@@ -252,15 +256,17 @@ class _Run:
             warnings.update(self.checker.faults(changed))
         self.warnings.update(warnings)
 
-    def _note_lost(
-        self, call: Call, recorded: Sequence[Message], messages: Sequence[Message]
-    ) -> None:
-        """What this request had in the log and does not send."""
+    def _note_lost(self, call: Call, thread: _Thread, messages: Sequence[Message]) -> None:
+        """What this request had in the log and does not send. Looked at is what is new in the log, and
+        what the request before sent."""
+        goes_on = thread.line is call.line
+        new = call.line[thread.seen if goes_on else 0 : call.count]
         kept = set(messages)
-        gone = [message for message in recorded if message not in kept]
+        gone = [m for m in (*(thread.sent if goes_on else ()), *new) if m not in kept]
+        thread.line, thread.seen, thread.sent = call.line, call.count, messages
         if not gone:
             return
-        made = kept.difference(recorded)
+        made = kept.difference(call.messages)
         digests = {segment.digest for message in made for segment in message.segments}
         for message in gone:
             for place, segment in enumerate(message.segments):

@@ -24,6 +24,7 @@ from ctxdoc.model import Log, Usage
 from ctxdoc.placements import PLACEMENTS
 from ctxdoc.providers import ModelRule
 from ctxdoc.recorded import recorded_session
+from ctxdoc.search import base_of, optimum, parse_optimum, parse_sweep, sweep
 from ctxdoc.segments import Segment
 from ctxdoc.simulate import Row, Simulation, parse_specs
 from ctxdoc.strategies import STRATEGIES
@@ -383,6 +384,72 @@ def test_the_server_compacts_with_a_pass_over_the_same_prompt() -> None:
     assert row.extra_calls == 1
     assert row.prompts == (44_000, 48_000, 52_000, 56_000, 43_500, 47_500)
     assert row.usage.input == sum(row.prompts) + 60_200
+
+
+@pytest.mark.parametrize(
+    ("prefix", "per_turn", "turns", "summary"),
+    [(8_000, 1_000, 1_000, 2_000), (20_000, 2_000, 1_000, 3_500), (5_000, 500, 2_000, 1_000)],
+)
+def test_the_best_compaction_is_within_a_turn_of_the_closed_form(
+    prefix: int, per_turn: int, turns: int, summary: int
+) -> None:
+    """m = √(2·C/(r·a)), C = r·P + output·s + w·(s + a + 200); r = 0.1, w = 1.25, output 5. A pause of
+    2 s keeps the tools and the system prompt alive between two compactions; in so long a session a last
+    batch that is not full weighs little."""
+    once = 0.1 * prefix + 5 * summary + 1.25 * (summary + per_turn + 200)
+    best = math.sqrt(2 * once / (0.1 * per_turn))
+    model = "claude-sonnet-4-6"
+    simulation = Simulation(
+        made_session(Shape(prefix=prefix, per_turn=per_turn, turns=turns, gap=2.0, model=model))
+    )
+    base = prefix + summary
+    target, ends = parse_optimum(f"compact.trigger={base + per_turn}..{base + 40 * per_turn}")
+    specs = parse_specs(f"compact:summary_tokens={summary}")
+    found = optimum(simulation, specs, target, ends, PLACEMENTS["rolling"])
+    assert found.best is not None
+    turns_between = (int(found.best.values[0]) - base) / per_turn
+    assert abs(turns_between - best) <= 1
+    form = next(
+        f for f in compare(simulation, [specs], (), [found]).forms if "compaction" in f.name
+    )
+    assert form.value == pytest.approx(base + per_turn * best, rel=1e-6)
+
+
+def test_a_sweep_is_a_grid_of_rows_as_simulated_one_by_one() -> None:
+    simulation = Simulation(recorded(), weigh)
+    sweeps = [parse_sweep("clear.trigger=4000,5k"), parse_sweep("clear.keep=1,3")]
+    base = base_of([parse_specs("clear:by=client")], [each.target for each in sweeps])
+    found = sweep(simulation, base, sweeps, PLACEMENTS["rolling"])
+    assert [point.values for point in found.points] == [
+        ("4000", "1"), ("4000", "3"), ("5k", "1"), ("5k", "3"),
+    ]  # fmt: skip
+    for point in found.points:
+        trigger, keep = point.values
+        alone = parse_specs(f"clear:by=client,trigger={trigger},keep={keep}")
+        assert point.row.cost == simulation.rows(alone, [PLACEMENTS["rolling"]])[0].cost
+    assert found.best is not None
+    assert found.best.row.cost == min(point.row.cost for point in found.points)  # type: ignore[type-var]
+
+
+def test_searches_that_make_no_sense_say_so() -> None:
+    for text in ("clear.trigger", "clear", "clear.mode=sideways", "clear.trigger="):
+        with pytest.raises(InputError):
+            parse_sweep(text)
+    for text in ("clear.mode", "offload.reread", "clear.trigger=9..3", "clear.trigger=9"):
+        with pytest.raises(InputError):
+            parse_optimum(text)
+    with pytest.raises(UnknownNameError):
+        parse_optimum("clear.trigge")
+    wide = [parse_sweep("clear.trigger=" + ",".join(map(str, range(1, 30))))] * 2
+    with pytest.raises(InputError, match="841 combinations"):
+        sweep(Simulation(recorded(2)), parse_specs("clear"), wide, PLACEMENTS["rolling"])
+
+
+def test_every_checked_strategy_changes_something() -> None:
+    session = recorded(calls=lambda n: 1 + n % 2, think=True)
+    keep = simulated(session, "keep")
+    for text in CHECKED[1:]:
+        assert simulated(session, text).usage != keep.usage, text
 
 
 def test_warnings_say_what_the_api_refuses() -> None:
