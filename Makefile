@@ -18,11 +18,13 @@ $(DONE): pyproject.toml
 	$(BIN)/python -m compileall -q ctxdoc
 	@touch $(DONE)
 
-demo: $(DONE) ## Set everything up, then diagnose a dead cache and replay a log
+demo: $(DONE) ## Set everything up, then diagnose a dead cache, replay a log, simulate strategies
 	@echo '$$ ctxdoc diagnose $(PAIR)/a.json $(PAIR)/b.json'
 	@$(BIN)/ctxdoc diagnose $(PAIR)/a.json $(PAIR)/b.json
 	@echo '$$ ctxdoc replay fixtures/logs/session.jsonl'
 	@$(BIN)/ctxdoc replay fixtures/logs/session.jsonl
+	@echo '$$ ctxdoc simulate fixtures/logs/session.jsonl'
+	@$(BIN)/ctxdoc simulate fixtures/logs/session.jsonl
 
 test: $(DONE) ## Run every test
 	@$(BIN)/coverage run -m pytest

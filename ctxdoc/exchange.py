@@ -111,6 +111,11 @@ def _passed_often(request: Request) -> bool:
     return request.response is not None and request.response.several_passes
 
 
+def is_whole(exchange: Exchange) -> bool:
+    """Whether its counters state the size of its prompt."""
+    return bool(exchange.usage and exchange.usage.input) and not _passed_often(exchange.request)
+
+
 NO_SIZES = Sizes(upto=(), total=0, origin=Origin.NONE)
 
 

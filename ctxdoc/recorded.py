@@ -11,11 +11,12 @@ from msgspec.structs import replace
 
 from ctxdoc.counted import Counted
 from ctxdoc.errors import NoRequestError
-from ctxdoc.exchange import Exchange, Replayer, step_of
+from ctxdoc.exchange import Exchange, Replayer, is_whole, step_of
 from ctxdoc.history import Call, Head, Message, Place, Session, message_of
 from ctxdoc.made_up import Heard
 from ctxdoc.matching import Matcher, in_time
 from ctxdoc.model import Log, Request, Trait
+from ctxdoc.prefix import Prefix
 from ctxdoc.pricing import tariff_of
 from ctxdoc.providers import RULES
 from ctxdoc.render import Renderer
@@ -209,25 +210,51 @@ class _Thread(Struct):
 
 
 class _Messages:
-    """Every message of the log, each once for its place behind the same others."""
+    """Every message of the log, each once for its place behind the same others, and every head.
+
+    A block has one size wherever it stands. What a request brings that no request before it had takes up
+    what its counters leave beside the known blocks, so that the blocks of a prompt add up to it.
+    """
 
     def __init__(self) -> None:
         self._known: dict[tuple[object, ...], tuple[int, Message]] = {}
-        self._heads: dict[tuple[bytes, ...], Head] = {}
+        self._heads: dict[tuple[object, ...], Head] = {}
+        self._sizes: dict[tuple[str, str, bytes], int] = {}
+        """By tokenizer, role and content."""
 
     def take(self, exchange: Exchange, thread: _Thread) -> tuple[Head, tuple[Place, ...]]:
         """Puts a request's messages into its thread's line; its head and its breakpoints."""
-        prefix, upto = exchange.prefix, exchange.sizes.upto
+        prefix = exchange.prefix
         start = len(prefix.segments) - len(prefix.row)
-        head = self._head(prefix.segments[:start], upto[:start])
         segments = prefix.segments[start:]
         count = self._shared(thread, segments)
+        first = thread.ends[count - 1] if count else 0
+        head_key = (
+            prefix.rule.tokenizer,
+            *[segment.digest for segment in prefix.segments[:start]],
+        )
+        head = self._heads.get(head_key)
+        known = sum([message.size for message in thread.line[:count]]) + (head.size if head else 0)
+        fresh = range(start + first, len(prefix.segments))
+        self._settle(exchange, [*(range(start) if head is None else ()), *fresh], known)
+        if head is None:
+            own = prefix.segments[:start]
+            tokens = self._of(prefix, own)
+            head = Head(tuple(map(_unmarked, own)), tokens, sum(tokens))
+            self._heads[head_key] = head
+        ends = self._extend(thread, prefix, segments, count)
+        thread.segments = segments
+        return head, tuple(_places(exchange, start, ends))
+
+    def _extend(
+        self, thread: _Thread, prefix: Prefix, segments: tuple[Segment, ...], count: int
+    ) -> list[int]:
+        """Adds the messages behind the shared ones; where all of them end."""
         at = thread.ends[count - 1] if count else 0
         node = thread.nodes[count - 1] if count else -1
         line, ends, nodes = thread.line, thread.ends[:count], thread.nodes[:count]
         for end in _ends_of(segments, at):
-            tokens = _differences(upto, start + at, start + end)
-            node, message = self._message(node, segments[at:end], tokens)
+            node, message = self._message(node, prefix, segments[at:end])
             index = len(ends)
             if index < len(line) and line[index] is not message:
                 # Requests before this one keep the line that they had.
@@ -237,10 +264,39 @@ class _Messages:
             ends.append(end)
             nodes.append(node)
             at = end
-        if len(ends) < len(line):
-            line = line[: len(ends)]
-        thread.line, thread.ends, thread.nodes, thread.segments = line, ends, nodes, segments
-        return head, tuple(_places(exchange, start, ends))
+        thread.line = line if len(ends) == len(line) else line[: len(ends)]
+        thread.ends, thread.nodes = ends, nodes
+        return ends
+
+    def _settle(self, exchange: Exchange, places: Sequence[int], known: int) -> None:
+        """Gives blocks that are seen for the first time their size."""
+        prefix, upto = exchange.prefix, exchange.sizes.upto
+        kind, sizes = prefix.rule.tokenizer, self._sizes
+        new: dict[tuple[str, str, bytes], int] = {}
+        times: Counter[tuple[str, str, bytes]] = Counter()
+        for place in places:
+            segment = prefix.segments[place]
+            key = (kind, segment.role, segment.digest)
+            if key in sizes:
+                known += sizes[key]
+            else:
+                new.setdefault(key, upto[place] - (upto[place - 1] if place else 0))
+                times[key] += 1
+        guessed = sum(tokens * times[key] for key, tokens in new.items())
+        left = exchange.usage.input - known if exchange.usage and is_whole(exchange) else guessed
+        if not guessed or not LEAST_SHARE <= left / guessed <= 1 / LEAST_SHARE:
+            left = guessed
+        done = given = 0
+        for key, tokens in new.items():
+            done += tokens * times[key]
+            # Rounded together, so that all of them add up to what is left.
+            upto_here = round(left * done / guessed) if guessed else 0
+            sizes[key] = (upto_here - given) // times[key]
+            given += sizes[key] * times[key]
+
+    def _of(self, prefix: Prefix, segments: Sequence[Segment]) -> tuple[int, ...]:
+        kind = prefix.rule.tokenizer
+        return tuple([self._sizes[kind, segment.role, segment.digest] for segment in segments])
 
     def _shared(self, thread: _Thread, segments: Sequence[Segment]) -> int:
         """Leading messages that the request before has in the same form."""
@@ -251,25 +307,21 @@ class _Messages:
             count += 1
         return bisect_right(thread.ends, count)
 
-    def _head(self, segments: tuple[Segment, ...], upto: tuple[int, ...]) -> Head:
-        key = tuple([segment.digest for segment in segments])
-        found = self._heads.get(key)
-        if found is None:
-            tokens = _differences(upto, 0, len(upto))
-            plain = tuple(map(_unmarked, segments))
-            found = self._heads[key] = Head(plain, tokens, sum(tokens))
-        return found
-
     def _message(
-        self, node: int, segments: tuple[Segment, ...], tokens: tuple[int, ...]
+        self, node: int, prefix: Prefix, segments: tuple[Segment, ...]
     ) -> tuple[int, Message]:
-        key = (node, segments[0].role, *[segment.digest for segment in segments])
+        key = (node, prefix.rule.tokenizer, segments[0].role, *[s.digest for s in segments])
         found = self._known.get(key)
         if found is None:
             raw = segments[0].origin[0]
-            made = message_of(tuple(map(_unmarked, segments)), tokens, raw)
+            made = message_of(tuple(map(_unmarked, segments)), self._of(prefix, segments), raw)
             found = self._known[key] = (len(self._known), made)
         return found
+
+
+LEAST_SHARE = 0.5
+"""Counters that leave less, or more than twice as much, for new blocks than these weigh contradict the
+sizes known before."""
 
 
 def _unmarked(segment: Segment) -> Segment:
@@ -283,15 +335,6 @@ def _ends_of(segments: Sequence[Segment], start: int) -> Iterator[int]:
             yield index
     if start < len(segments):
         yield len(segments)
-
-
-def _differences(upto: Sequence[int], start: int, end: int) -> tuple[int, ...]:
-    base = upto[start - 1] if start else 0
-    found = []
-    for value in upto[start:end]:
-        found.append(value - base)
-        base = value
-    return tuple(found)
 
 
 def _places(exchange: Exchange, start: int, ends: Sequence[int]) -> Iterator[Place]:

@@ -83,6 +83,9 @@ gc.disable()
 """,
     work="replay_report(replay(read_log([sys.argv[1]], condense=True)))",
 )
+CONDENSE = TIMED.format(
+    imports="from ctxdoc.load import read_log", work="read_log([sys.argv[1]], condense=True)"
+)
 READ = TIMED.format(imports="from ctxdoc.load import read_log", work="read_log([sys.argv[1]])")
 ORJSON = TIMED.format(
     imports="import orjson", work="for line in open(sys.argv[1], 'rb'): orjson.loads(line)"
@@ -218,6 +221,37 @@ def replaying(folder: Path) -> Iterator[tuple[str, float, float, str]]:
         path.unlink()
 
 
+SIMULATE = TIMED.format(
+    imports="""
+import gc
+from ctxdoc.comparison import compare
+from ctxdoc.load import read_log
+from ctxdoc.recorded import recorded_session
+from ctxdoc.reports.simulate import simulate_report
+from ctxdoc.simulate import Simulation, parse_specs
+names = ("trim", "window", "clear", "clear:mode=rolling", "compact", "offload", "last_messages")
+gc.disable()
+""",
+    work="""
+log = read_log([sys.argv[1]], condense=True)
+marks = {"trim": "high=14k,low=9k", "window": "max_tokens=10k", "compact": "trigger=14k"}
+marks |= {"clear": "trigger=12k", "clear:mode=rolling": "trigger=12k", "offload": "over=200"}
+texts = [n + (":" if ":" not in n else ",") + marks[n] if n in marks else n for n in names]
+simulate_report(compare(Simulation(recorded_session(log)), [parse_specs(t) for t in texts]))
+""",
+)
+
+
+def simulating(folder: Path) -> Iterator[tuple[str, float, float, str]]:
+    """Eight strategies over a log, against reading it."""
+    path = folder / "simulate.jsonl"
+    bodies(path, 60_000_000)
+    size = path.stat().st_size / 1e6
+    (reading_seconds, _), (seconds, peak) = timed(CONDENSE, path), timed(SIMULATE, path)
+    figures = f"{seconds / reading_seconds:.1f} x reading (at most 20 x)"
+    yield f"simulate {size:.0f} MB, 8 strategies", seconds, peak, figures
+
+
 def rows(folder: Path) -> Iterator[tuple[str, float, float, str]]:
     """Name, seconds, megabytes, and the limit that the row is held against."""
     python = sys.executable
@@ -235,6 +269,7 @@ def rows(folder: Path) -> Iterator[tuple[str, float, float, str]]:
     help_seconds, peak = measured([python, "-m", "ctxdoc", "--help"])
     yield "ctxdoc --help", help_seconds, peak, f"under 2 x reference = {2 * reference:.2f} s"
     yield from reading(folder)
+    yield from simulating(folder)
     yield from replaying(folder)
 
 

@@ -12,16 +12,19 @@ from pathlib import Path
 
 import pytest
 
+from ctxdoc.comparison import compare
 from ctxdoc.diagnose import diagnose_pair, iter_cases, iter_misses
 from ctxdoc.load import read_log, read_request
 from ctxdoc.model import Request
 from ctxdoc.pricing import price, tariff_of
 from ctxdoc.providers import RULES
+from ctxdoc.recorded import recorded_session
 from ctxdoc.render import render
 from ctxdoc.replay import Replay, replay
 from ctxdoc.reports.replay_json import COMPARED
 from ctxdoc.rows import Fidelity
 from ctxdoc.sessions import part
+from ctxdoc.simulate import Simulation, parse_specs
 from ctxdoc.tokens import ERROR_SHARE, Ledger, is_opaque
 
 SHARED = Path(__file__).parent.parent.parent / "shared"
@@ -308,3 +311,61 @@ def test_the_cached_prompts_of_the_corpus_are_not_estimated_at_all() -> None:
     """Where there are counters the sizes rest on them."""
     rows = replayed(REAL / "claude-trace").rows
     assert {str(row.origin) for row in rows if row.simulated} == {"calibrated"}
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in CLIENTS.glob("*.gz")))
+def test_a_client_log_simulated_as_recorded_costs_what_was_billed(name: str) -> None:
+    """The whole table takes well under a second; what was sent, replayed, is the bill."""
+    log = read_log([str(CLIENTS / name)], condense=True)
+    comparison = compare(Simulation(recorded_session(log)))
+    assert comparison.recorded is not None
+    assert comparison.recorded.cost is not None
+    assert comparison.billed == pytest.approx(comparison.recorded.cost, rel=Decimal("0.002"))
+    assert not comparison.session.left_out
+    assert len(comparison.rows) >= 9
+
+
+def test_the_wire_log_of_claude_code_is_simulated() -> None:
+    log = read_log([str(SHARED / "corpus" / "real" / "claude-trace")], condense=True)
+    comparison = compare(Simulation(recorded_session(log)))
+    assert comparison.keep.requests == 64
+    assert comparison.recorded is not None
+    assert comparison.recorded.cost is not None
+    assert comparison.billed == pytest.approx(comparison.recorded.cost, rel=Decimal("0.01"))
+
+
+def test_the_thirty_turns_cost_the_known_sum_as_recorded(samples: Path) -> None:
+    log = read_log([str(samples / "conv30_log.jsonl")], condense=True)
+    comparison = compare(Simulation(recorded_session(log)), [parse_specs("offload")])
+    assert comparison.billed is not None
+    assert comparison.billed.quantize(Decimal("0.000001")) == Decimal("0.443720")
+    assert comparison.recorded is not None
+    assert comparison.recorded.cost == pytest.approx(Decimal("0.443720"), rel=Decimal("0.0005"))
+
+
+@pytest.mark.parametrize(
+    ("text", "percent"),
+    [
+        ("trim:high=50k,low=50k", 63),
+        ("trim:high=100k,low=100k", 330),
+        ("trim:high=150k,low=150k", 291),
+        ("clear:trigger=50k,keep=6", -46),
+        ("clear:trigger=100k,keep=6", -42.8),
+        ("clear:trigger=127k,keep=6", -37.1),
+        ("clear:trigger=191k,keep=6", -24.4),
+    ],
+)
+def test_the_clean_session_agrees_with_an_independent_calculation(
+    samples: Path, text: str, percent: float
+) -> None:
+    """Changes in effective input that were worked out apart from this program on the same session (a
+    survey of 2026-11-29). Without bodies the shares of results differ by a few points."""
+    log = read_log([str(samples / "cc_clean")], condense=True)
+    comparison = compare(Simulation(recorded_session(log)), [parse_specs(text)])
+    keep, row = (_effective(each) for each in comparison.rows)
+    assert (row / keep - 1) * 100 == pytest.approx(percent, abs=12, rel=0.03)
+
+
+def _effective(row: object) -> float:
+    usage = row.usage  # type: ignore[attr-defined]
+    return float(usage.uncached + 1.25 * usage.cache_write + 0.1 * usage.cache_read)

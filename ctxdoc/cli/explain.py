@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Annotated
 
@@ -47,25 +48,30 @@ def explain(
 
 
 def _page(name: str) -> str:
-    if name in CAUSES:
-        cause = CAUSES[name]
-        page = CAUSES.page(name).strip()
-        return f"{cause.id} ({cause.group})\n\n{page}"
-    if name in FORMATS:
-        traits = ", ".join(sorted(FORMATS[name].traits))
-        return f"{name} (log format; carries: {traits})\n\n{FORMATS.page(name).strip()}"
-    if name in STRATEGIES:
-        return f"{STRATEGIES[name].id} (strategy)\n\n{STRATEGIES.page(name).strip()}"
-    if name in PLACEMENTS:
-        return f"{PLACEMENTS[name].id} (placement)\n\n{PLACEMENTS.page(name).strip()}"
-    if name in TOPICS:
-        return TOPICS[name]
+    found = list(_pages(name))
+    if found:
+        return "\n\n".join(found)
     every = _every_name()
     near = get_close_matches(name.replace("-", "_"), every, n=3, cutoff=0.6)
     words = {word for known in every for word in known.split("_")}
     for word in get_close_matches(name, words, n=2, cutoff=0.8):
         near += [known for known in every if word in known.split("_")]
     raise UnknownNameError("page", name, near, every)
+
+
+def _pages(name: str) -> Iterator[str]:
+    """The pages of that name: a cause and a placement may share one."""
+    if name in CAUSES:
+        yield f"{CAUSES[name].id} ({CAUSES[name].group})\n\n{CAUSES.page(name).strip()}"
+    if name in FORMATS:
+        traits = ", ".join(sorted(FORMATS[name].traits))
+        yield f"{name} (log format; carries: {traits})\n\n{FORMATS.page(name).strip()}"
+    if name in STRATEGIES:
+        yield f"{STRATEGIES[name].id} (strategy)\n\n{STRATEGIES.page(name).strip()}"
+    if name in PLACEMENTS:
+        yield f"{PLACEMENTS[name].id} (placement)\n\n{PLACEMENTS.page(name).strip()}"
+    if name in TOPICS:
+        yield TOPICS[name]
 
 
 def _list() -> str:

@@ -51,6 +51,28 @@ TOPICS = {
              share of what every request that held it read, wrote and paid in full.
   lost       In the list of what to do: money that was for nothing. "These cost" stands for blocks
              that may be needed. The amounts overlap.""",
+    "simulate": """The words of a simulation
+
+  strategy   What of the history is sent: keep, trim, window, clear, compact, offload … Each is
+             replayed through the same cache and priced alike; `ctxdoc explain clear` is the page of one.
+  placement  Where breakpoints stand and how long their entries live. Strategies are compared under
+             rolling ones: end of tools, end of system, last message. `recorded` is what was sent, `none`
+             is caching off, `oracle` the bound that no placement can beat.
+  read       Share of the input that is read from the cache.
+  no cache   What the same prompts cost without one. Where this column says cheaper and the other dearer,
+             the strategy rewrites more than it saves.
+  moved      Tokens that were sent before and are sent again behind a change: they are written anew.
+  unseen     Tokens that were recorded and are missing at some request. What the model does worse
+             without them is not priced, nor what it fetches again (offload:reread is a parameter).
+  pays       The request from which on it is cheaper in all than keeping everything, to the end.
+  formulas   Beside the simulation, for a session of one stretch: turn k sends P + a·k, r and w are the
+             read and the write factor. Kept and always warm: w·(P + a·n) + r·((n−1)·P + a·n(n−1)/2).
+             Removing d tokens with T behind them pays after (w−r)·T/(r·d) turns. A window of W tokens
+             that slides costs more a turn until turn w·(W − a)/(r·a). A compaction is cheapest every
+             √(2·C/(r·a)) turns, C being what one costs.
+  lifetimes  An entry that is read lives on; the shorter ones ahead of it do not. After five minutes
+             of a growing conversation the breakpoint at the end of the system prompt is gone, and a
+             compaction or a cut writes tools and system prompt again; rolling_1h keeps them.""",
     "exit-codes": """Exit codes
 
   0    done

@@ -78,13 +78,11 @@ def _curves_figure(chart: Curves) -> Figure:
     for row, panel in zip(panels, chart.panels, strict=True):
         axes = row[0]
         for place, curve in enumerate(panel.curves):
-            style = (
-                CURVE_DASHES[place // len(CURVES) % len(CURVE_DASHES)],
-                CURVES[place % len(CURVES)],
-            )
+            color = CURVES[place % len(CURVES)]
+            dash = CURVE_DASHES[place % len(CURVE_DASHES)]
             mark = "o" if chart.steps and len(curve.xs) <= HATCHED else None
             axes.plot(
-                curve.xs, curve.ys, ls=style[0], color=style[1], lw=1.6, marker=mark, ms=3,
+                curve.xs, curve.ys, ls=dash, color=color, lw=1.6, marker=mark, ms=3,
                 label=curve.label,
             )  # fmt: skip
         axes.set_ylabel(panel.label)
@@ -119,7 +117,8 @@ def _heat_figure(chart: Heat) -> Figure:
     axes.set_ylabel(chart.down)
     every = [value for row in chart.values for value in row]
     middle = (min(every) + max(every)) / 2
-    write = _dollars(max(every))
+    # Neighbours differ by little.
+    write = _dollars(max(every) / 100)
     if len(every) <= HATCHED:
         for y, row in enumerate(chart.values):
             for x, value in enumerate(row):

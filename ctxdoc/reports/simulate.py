@@ -129,7 +129,9 @@ def _main_rows(comparison: Comparison) -> Iterator[Line]:
             f"{money_text(comparison.billed)} billed; where its breakpoints stood is not known",
         )
     if best is not None:
-        rest = f"; the model never sees {tokens_text(best.lost_tokens)} tokens" if best.lost else ""
+        unseen = tokens_text(best.lost_tokens)
+        rest = f"; the model never sees {unseen} tokens, as long as it reads none again"
+        rest = rest if best.lost else ""
         yield Line("Cheapest", f"{label_of(best)}: {money_text(best.cost)}{rest}", strong=True)
     if whole is not None and whole is not best:
         yield Line(
@@ -219,7 +221,9 @@ def _forms(forms: Sequence[Form]) -> Table:
                 form.formula,
                 _number(form.value, form.unit),
                 _number(form.simulated, form.unit),
-                "-" if form.difference is None else f"{-form.difference:+.1%}",
+                "-"
+                if form.difference is None
+                else f"{form.difference:+.1%}".replace("-0.0", "0.0").replace("+0.0", "0.0"),
             )
             for form in forms
         ),
@@ -327,8 +331,9 @@ def _search_picture(found: Found) -> Iterator[Curves | Heat]:
         return
     if len(found.targets) == 1 and all(_is_number(point.values[0]) for point in found.points):
         points = sorted(found.points, key=lambda point: float(_plain(point.values[0])))
+        cheapest = f"cheapest at {found.best.values[0]}, {money_text(found.best.row.cost)}"
         yield Curves(
-            title=f"Cost over {found.targets[0]} (simulated)",
+            title=f"Cost over {found.targets[0]}: {cheapest} (simulated)",
             axis=str(found.targets[0]),
             steps=True,
             panels=(

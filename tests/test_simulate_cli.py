@@ -1,0 +1,249 @@
+"""`ctxdoc simulate` as people call it, and what it writes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from decimal import Decimal
+from pathlib import Path
+
+import msgspec
+import pytest
+from PIL import Image
+
+from ctxdoc.placements import PLACEMENTS
+from ctxdoc.strategies import STRATEGIES
+from tests.sessions import ROOT, SESSION
+from tests.test_cli import run
+
+LOG = str(SESSION.relative_to(ROOT))
+MADE = ("--prefix", "8000", "--per-turn", "1500", "--turns", "60", "--model", "claude-sonnet-4-6")
+KEYS = [
+    "schema", "assumptions", "requests", "left_out", "recorded", "growth", "closed_forms", "rows",
+    "best", "best_row", "best_whole", "searches",
+]  # fmt: skip
+ROW = [
+    "strategy", "parameters", "placement", "requests", "extra_calls", "input", "cache_read",
+    "cache_write", "cache_write_1h", "uncached", "output", "cost", "cost_without_cache",
+    "vs_keep_percent", "vs_keep_percent_without_cache", "rewrites", "rewritten_tokens",
+    "peak_tokens", "fits_window", "lost_tokens", "break_even_turn", "warnings",
+]  # fmt: skip
+
+
+def document(*words: str) -> dict[str, object]:
+    ended = run("simulate", *words, "--format", "json")
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout)  # type: ignore[no-any-return]
+
+
+def test_the_document_has_its_keys_in_order() -> None:
+    found = document(LOG)
+    assert list(found) == KEYS
+    assert found["schema"] == "ctxdoc/simulate/1"
+    rows = found["rows"]
+    assert isinstance(rows, list)
+    assert all(list(row) == ROW for row in rows)
+    keep = rows[0]
+    assert keep["strategy"] == "keep"
+    assert keep["vs_keep_percent"] == "0.00"
+    assert keep["input"] == keep["cache_read"] + keep["cache_write"] + keep["uncached"]
+
+
+def test_money_follows_from_the_counters() -> None:
+    """Sonnet 4.6: input 3, read 0.30, write 3.75, output 15 USD per million."""
+    rows = document(*MADE, "--strategy", "keep")["rows"]
+    assert isinstance(rows, list)
+    (row,) = rows
+    cost = (
+        row["uncached"] * Decimal(3)
+        + row["cache_read"] * Decimal("0.3")
+        + row["cache_write"] * Decimal("3.75")
+        + row["output"] * Decimal(15)
+    ) / 10**6
+    assert (row["cache_read"], row["cache_write"]) == (3_127_000, 98_000)
+    assert Decimal(row["cost"]) == cost
+    bare = (row["input"] * Decimal(3) + row["output"] * Decimal(15)) / 10**6
+    assert Decimal(row["cost_without_cache"]) == bare
+
+
+def test_the_text_says_what_surprises() -> None:
+    text = run("simulate", *MADE).stdout.decode()
+    assert "offload" in text.splitlines()[0]
+    assert re.search(r"\d of \d+\s+cost\s+more\s+than keeping everything", text)
+    assert "is not priced" in text.replace("\n  ", " ")
+    assert "w·(P + a·n)" in text
+
+
+def test_placements_stand_side_by_side() -> None:
+    words = [word for name in PLACEMENTS.names for word in ("--placement", name)]
+    rows = document(LOG, "--strategy", "offload", *words)["rows"]
+    assert isinstance(rows, list)
+    assert [row["placement"] for row in rows] == 2 * list(PLACEMENTS.names)
+    for strategy in ("keep", "offload"):
+        cost = {r["placement"]: Decimal(r["cost"]) for r in rows if r["strategy"] == strategy}
+        assert min(cost.values()) == cost["oracle"]
+
+
+def test_an_emitted_log_is_read_back_and_costs_what_the_row_says(tmp_path: Path) -> None:
+    path = tmp_path / "off.jsonl"
+    words = ("--strategy", "clear:trigger=4000,keep=2,by=client", "--emit", str(path))
+    rows = document(LOG, *words)["rows"]
+    assert isinstance(rows, list)
+    assert path.stat().st_mode & 0o777 == 0o600
+    replayed = run("replay", str(path), "--format", "json")
+    found = [row["simulated"] for row in json.loads(replayed.stdout)["requests"]]
+    read = sum(row["cache_read"] for row in found)
+    written = sum(row["cache_write_5m"] for row in found)
+    # No counters are in it: the sizes are estimates, hidden tokens of tool use included.
+    share = rows[1]["cache_read"] / rows[1]["input"]
+    assert read / (read + written) == pytest.approx(share, abs=0.1)
+    assert run("diagnose", str(path)).returncode == 0
+
+
+def test_what_the_api_edits_itself_is_not_in_the_body(tmp_path: Path) -> None:
+    path = tmp_path / "server.jsonl"
+    run("simulate", LOG, "--strategy", "clear:trigger=4000,keep=2", "--emit", str(path))
+    bodies = [json.loads(line)["request"] for line in path.read_text().splitlines()]
+    sent = [json.loads(line)["request"] for line in SESSION.read_text().splitlines()]
+    assert [len(body["messages"]) for body in bodies] == [len(body["messages"]) for body in sent]
+    assert bodies[-1]["context_management"] == {
+        "edits": [
+            {
+                "type": "clear_tool_uses_20250919",
+                "trigger": {"type": "input_tokens", "value": 4000},
+                "keep": {"type": "tool_uses", "value": 2},
+            }
+        ]
+    }
+    assert bodies[-1]["messages"][2] == sent[-1]["messages"][2]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), b"neither a log nor a made-up session"),
+        ((LOG, "--prefix", "5"), b"a log and a made-up session at once"),
+        ((LOG, "--strategy", "cler"), b"did you mean clear"),
+        ((LOG, "--strategy", "clear:keeep=2"), b"did you mean keep"),
+        ((LOG, "--strategy", "clear:keep=many"), b"explain clear"),
+        ((LOG, "--placement", "roling"), b"did you mean rolling"),
+        ((LOG, "--sweep", "clear.trigger"), b"has no values"),
+        ((LOG, "--optimize", "clear.mode"), b"--sweep"),
+        ((LOG, "--emit", "x.jsonl"), b"name it with --strategy"),
+        ((LOG, "--strategy", "keep", "--placement", "oracle", "--emit", "x.jsonl"), b"bound"),
+        ((LOG, "--plot", "x.gif"), b"no .png"),
+        ((LOG, "--session", "nobody"), b"no sessions begin with 'nobody'"),
+        (("--turns", "0"), b"--turns is 1 or more"),
+        (("--per-turn", "100", "--output-tokens", "90"), b"use at most 20"),
+        (("--per-turn", "100", "--tool-share", "3"), b"from 0 to 1"),
+        (("--turns", "99999"), b"more than 20,000"),
+        (("nowhere.jsonl",), b"cannot read nowhere.jsonl"),
+    ],
+)
+def test_a_mistake_is_named_with_what_to_do(words: tuple[str, ...], said: bytes) -> None:
+    ended = run("simulate", *words)
+    assert (ended.returncode, ended.stdout) == (2, b"")
+    assert said in ended.stderr
+    assert b"Traceback" not in ended.stderr
+
+
+def test_a_log_without_anything_to_simulate_ends_with_3(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    body = {"model": "gpt-6", "messages": [{"role": "user", "content": "hi"}]}
+    path.write_text(json.dumps({"request": body, "response": None}) + "\n")
+    ended = run("simulate", str(path))
+    assert ended.returncode == 3
+    assert b"no request of the log can be simulated" in ended.stderr
+
+
+def test_rows_for_other_programs() -> None:
+    ended = run("simulate", LOG, "--strategy", "trim:high=5k,low=3k", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(ended.stdout.decode())))
+    assert [row["strategy"] for row in rows] == ["keep", "trim"]
+    assert rows[1]["parameters"] == "high=5000; low=3000; unit=tokens"
+    assert int(rows[1]["input"]) < int(rows[0]["input"])
+
+
+def test_verbose_lists_what_the_model_would_not_see() -> None:
+    words = ("simulate", LOG, "--strategy", "offload:over=300", "--verbose")
+    text = run(*words).stdout.decode()
+    assert "Not seen under offload over=300: 11 blocks" in text
+    assert "$.messages[2].content[0]" in text
+    bare = run(*words, "--no-excerpts").stdout.decode()
+    excerpt = text.split("$.messages[2].content[0]")[1].split("\n")[0].split()[-1]
+    assert excerpt not in bare
+
+
+@pytest.mark.parametrize("kind", ["png", "svg"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("--sweep", "clear.keep=1,2,3"),
+        ("--sweep", "clear.keep=1,2", "--sweep", "clear.trigger=4k,5k"),
+        ("--optimize", "trim.high=3k..6k"),
+    ],
+)
+def test_pictures(words: tuple[str, ...], kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"a.{kind}"
+    ended = run("simulate", LOG, *words, "--plot", str(path))
+    assert ended.returncode == 0, ended.stderr
+    if kind == "png":
+        with Image.open(path) as image:
+            assert image.size == (800, 600)
+    else:
+        text = path.read_text()
+        assert text.count("USD in all") == 1
+        assert "http" not in re.sub(r'xmlns[:\w]*="[^"]+"|<!DOCTYPE[^>]+>|"http[^"]*"', "", text)
+
+
+def test_a_sweep_of_words_has_nothing_to_draw(tmp_path: Path) -> None:
+    ended = run(
+        "simulate", LOG, "--sweep", "clear.mode=sticky,rolling", "--plot", str(tmp_path / "a.png")
+    )
+    assert ended.returncode == 2
+    assert b"nothing to draw" in ended.stderr
+
+
+def test_a_page_for_browsers_holds_the_picture() -> None:
+    page = run("simulate", LOG, "--format", "html").stdout.decode()
+    assert page.count("<svg") == 1
+    assert "tokens of the prompt" in page
+
+
+@pytest.mark.parametrize("name", STRATEGIES.names)
+def test_a_strategy_has_a_page_that_names_its_parameters(name: str) -> None:
+    page = run("explain", name).stdout.decode()
+    for part in ("What it does", "Parameters", "Rewrites the prefix", "no longer sees"):
+        assert part in page
+    fields = msgspec.structs.fields(STRATEGIES[name].make)  # type: ignore[arg-type]
+    for field in fields:
+        default = field.default
+        text = str(default).lower() if isinstance(default, bool) else str(default)
+        text = text.removesuffix(".0")
+        assert re.search(
+            rf"^    {field.name}={re.escape(text)}\b|^    {field.name}=\s", page, re.M
+        ), field.name
+
+
+@pytest.mark.parametrize("name", PLACEMENTS.names)
+def test_a_placement_has_a_page(name: str) -> None:
+    assert b"What it does" in run("explain", name).stdout
+
+
+def test_a_name_of_two_things_has_both_pages() -> None:
+    page = run("explain", "none").stdout
+    assert b"none (healthy)" in page
+    assert b"none (placement)" in page
+
+
+def test_a_seed_makes_the_same_session_again() -> None:
+    words = ("--per-turn", "900", "--turns", "12", "--strategy", "keep")
+    one, two, three = (
+        document(*words, *seed) for seed in (("--seed", "4"), ("--seed", "4"), ("--seed", "5"))
+    )
+    assert one == two
+    assert one["rows"] != three["rows"]
+    assert document(*words) == document(*words)
