@@ -193,7 +193,8 @@ class Maker:
                 kept.append(block)
                 sizes.append(message.tokens[place])
             elif edit.content is not None:
-                kept.append(_with(block, edit.member, edit.content))
+                whole = Raw(edit.content.encode())
+                kept.append(_with(block, edit.member, edit.content) if edit.member else whole)
                 sizes.append(edit.tokens)
         raw = _joined(members, kept)
         segments = read_message(raw, message.segments[0].rank[1], lean=True).segments
@@ -205,9 +206,10 @@ class Maker:
 
 
 class Edit(Struct, frozen=True, order=True, gc=False):
-    """What becomes of a block: a member with another value, or nothing at all."""
+    """What becomes of a block: a member with another value, another block, or nothing at all."""
 
     member: str = ""
+    """Empty: the content is the whole block."""
     content: str | None = None
     """The new value, as JSON; None leaves the block out."""
     tokens: int | None = None

@@ -140,6 +140,16 @@ class Simulation:
             run.send(call)
         return run.rows()
 
+    def usages(self, specs: tuple[Spec, ...], placement: Placement) -> list[Usage]:
+        """What each request reads, writes and pays in full, its further calls left out."""
+        cache = Cache()
+        found = []
+        for sending in self.iter_sent(specs, placement):
+            usage = cache.bill(_step(sending.prompt.call, sending, placement))
+            if not sending.after:
+                found.append(usage)
+        return found
+
     def iter_sent(self, specs: tuple[Spec, ...], placement: Placement) -> Iterator[Sending]:
         """The prompts of a strategy in the order in which they are sent."""
         run = _Run(specs, (placement,), self._weigh)
@@ -180,6 +190,7 @@ class _Run:
         self.extra_calls = 0
         self.fits = True
         self.client_edits = any(spec.definition.edits and not by_server(spec) for spec in specs)
+        self.coarsens = any(spec.definition.coarsens for spec in specs)
         self.server_edits = any(map(by_server, specs))
 
     def send(self, call: Call) -> list[Sending]:
@@ -271,6 +282,8 @@ class _Run:
         for message in gone:
             for place, segment in enumerate(message.segments):
                 key = (id(message), segment.digest)
+                if segment.pictured and self.coarsens:
+                    continue
                 if segment.digest not in digests and key not in self.lost:
                     self.lost[key] = Lost(segment, message.tokens[place], call.number)
 

@@ -75,12 +75,16 @@ class StandIn:
         keys, ends, places = [], [], []
         total = place = 0
         last = ""
+        ahead = len(list(blocks_of({**body, "messages": []})))
+        # Images coming or going lose the messages (prompt-caching page, what invalidates the cache).
+        pictured = "images" if any('"type":"image"' in text for _, text, _ in rows) else ""
         for kind, text, _ in rows:
             total += self.count(text)
             if kind != last or kind not in ("tool_use", "tool_result"):
                 place += 1
             last = kind
-            keys.append((body["model"], *(t for _, t, _ in rows[: len(keys) + 1])))
+            above = pictured if len(keys) >= ahead else ""
+            keys.append((body["model"], above, *(t for _, t, _ in rows[: len(keys) + 1])))
             ends.append(total)
             places.append(place)
         marks = [

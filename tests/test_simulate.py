@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import random
+import re
+from base64 import b64decode
 from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
@@ -14,6 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
 from ctxdoc.bodies import iter_lines
 from ctxdoc.comparison import compare
@@ -30,6 +34,7 @@ from ctxdoc.simulate import Row, Simulation, parse_specs
 from ctxdoc.strategies import STRATEGIES
 from tests.sessions import MARK, START, first_body, prose, record
 from tests.stand_in import StandIn, text_of
+from tests.test_images import picture
 from tests.test_laws import requests_of
 
 Body = dict[str, Any]
@@ -44,8 +49,21 @@ DECLARED = (
 """Sizes that are parameters or constants of a strategy, by a word of the block's text."""
 
 
+IMAGE = '{"type":"image","source":{"type":"base64","media_type":"image/png","data":""}}'
+DROPPED = '{"type":"text","text":"[image dropped]"}'
+DATA = re.compile(r'"data":"([A-Za-z0-9+/=]+)"')
+
+
 def quarter(text: str) -> int:
-    """The stand-in's own count, or the stated size of a block that a strategy makes up."""
+    """The stand-in's own count, or the stated size of a block that a strategy makes up. An image counts
+    by its patches (vision page, 2026-08-22), a note in its place 8 beside what was around it."""
+    if '"type":"image"' in text or DROPPED in text:
+        patches = 0
+        for data in DATA.findall(text):
+            with Image.open(io.BytesIO(b64decode(data))) as image:
+                patches += math.ceil(image.width / 28) * math.ceil(image.height / 28)
+        rest = DATA.sub('"data":""', text).replace(DROPPED, IMAGE)
+        return math.ceil(len(rest) / 4) + patches + 8 * text.count(DROPPED)
     for words, tokens in DECLARED:
         if words in text:
             return tokens
@@ -124,6 +142,50 @@ def bodies_of(session: Session, text: str, placement: str = "rolling") -> list[t
     return [(datetime.fromisoformat(row["timestamp"]).timestamp(), row["request"]) for row in rows]
 
 
+def with_images(turns: int = 10) -> Session:
+    """A session with a screenshot every other turn, as the stand-in bills it."""
+    rng = random.Random(8)
+    body, cache = first_body(rng, "claude-sonnet-4-6"), StandIn(count=quarter)
+    records = []
+    for number in range(1, turns + 1):
+        sent = json.loads(json.dumps(body))
+        sent["system"][-1]["cache_control"] = dict(MARK)
+        sent["messages"][-1]["content"][-1]["cache_control"] = dict(MARK)
+        at = datetime.fromtimestamp(START.timestamp() + 20 * number, START.tzinfo)
+        records.append(record(sent, at, cache.answer(sent, 20 * number), number))
+        said, heard = steps(rng, number, 1, 300, think=False)
+        if number % 2:
+            shot = {"type": "base64", "media_type": "image/png", "data": picture(560, 336, number)}
+            heard["content"][0]["content"] = [{"type": "image", "source": shot}]
+        body["messages"] += [said, heard]
+    return recorded_session(Log(requests=tuple(requests_of(records))), weigh=weigh)
+
+
+WITH_IMAGES = (
+    "drop_images",
+    "drop_images:keep=0",
+    "drop_images:keep=1,batch=3",
+    "shrink_images:max_edge=280",
+    "shrink_images:max_edge=0,max_tokens=100",
+    "shrink_images:max_edge=400+drop_images:keep=2",
+)
+
+
+@pytest.mark.parametrize("text", WITH_IMAGES)
+@pytest.mark.parametrize("placement", ["recorded", "none", "rolling", "automatic"])
+def test_a_stand_in_bills_images_as_simulated(text: str, placement: str) -> None:
+    session = with_images()
+    row, cache = simulated(session, text, placement), StandIn(count=quarter)
+    usages = [cache.answer(body, now) for now, body in bodies_of(session, text, placement)]
+    found = row.usage
+    assert (
+        sum(usage["input_tokens"] for usage in usages),
+        sum(usage["cache_read_input_tokens"] for usage in usages),
+        sum(usage["cache_creation_input_tokens"] for usage in usages),
+    ) == (found.uncached, found.cache_read, found.cache_write)
+    assert simulated(session, "keep", placement).usage != found
+
+
 CHECKED = (
     "keep",
     "trim:high=5200,low=3600",
@@ -150,7 +212,8 @@ CHECKED = (
 
 
 def test_every_strategy_is_checked() -> None:
-    checked = {spec.definition.id for text in CHECKED for spec in parse_specs(text)}
+    every = (*CHECKED, *WITH_IMAGES)
+    checked = {spec.definition.id for text in every for spec in parse_specs(text)}
     assert checked == set(STRATEGIES.names)
 
 

@@ -23,6 +23,7 @@ COMMANDS = {
     "diagnose": "Say why the cache was not read, to the byte, with the price and the fix.",
     "replay": "Replay logs: what they cost, how they grow, what was missed, and what to do.",
     "simulate": "What trim, clear, compact and offload would cost on the same session, under caching.",
+    "image": "What images cost by their size, once and over the turns, and what shrinking saves.",
     "formats": "List the log formats that can be read.",
     "explain": "Explain a cause, a format or a topic.",
 }

@@ -25,6 +25,8 @@ STRATEGIES: Registry[Definition] = Registry(
         "clear_thinking",
         "compact",
         "offload",
+        "drop_images",
+        "shrink_images",
         "inject_memory",
         "last_messages",
         "budget_window",

@@ -71,6 +71,8 @@ class Definition(Struct, frozen=True, kw_only=True):
     """A frozen struct: its fields are the parameters, with their defaults."""
     edits: bool = True
     """Whether it takes something out of a prompt that was sent before."""
+    coarsens: bool = False
+    """Whether it sends images in less detail, which does not count as unseen."""
     server_edit: Callable[[Any], dict[str, object]] | None = None
     """The entry of `context_management` that asks the API for it; None where the API has none."""
     as_written: bool = False
