@@ -40,6 +40,8 @@ USUAL = (
     "compact",
     "offload",
     "offload+compact",
+    "drop_images",
+    "shrink_images",
     "last_messages",
     "budget_window",
 )
@@ -171,10 +173,12 @@ def usual_for(simulation: Simulation, keep: Row) -> Iterator[tuple[Spec, ...]]:
     calls = simulation.session.calls
     heads = max((call.head.size for call in calls), default=0)
     room = keep.peak - heads
-    thinks = any(message.thinks for call in calls[-1:] for message in call.messages)
+    lines = {id(call.line): call.line for call in calls}.values()
+    thinks = any(message.thinks for line in lines for message in line)
+    pictured = any(s.pictured for line in lines for message in line for s in message.segments)
     largest = max(_payloads(simulation.session), default=0)
     for text in USUAL:
-        if text == "clear_thinking" and not thinks:
+        if (text == "clear_thinking" and not thinks) or ("images" in text and not pictured):
             continue
         specs = parse_specs(text)
         if _is_small(keep):
