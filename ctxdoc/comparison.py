@@ -220,13 +220,14 @@ def _payloads(session: Session) -> Iterator[int]:
 
 
 def _billed(session: Session) -> Decimal | None:
-    total = 0
+    """What the priced requests cost by their counters; None where one has none."""
+    total, known = 0, False
     for call in session.calls:
-        cost = meter_of(call.tariff).cost(call.reported) if call.reported else None
-        if cost is None:
+        if call.reported is None:
             return None
-        total += cost
-    return dollars(total)
+        cost = meter_of(call.tariff).cost(call.reported)
+        total, known = total + (cost or 0), known or cost is not None
+    return dollars(total) if known else None
 
 
 def _growth(simulation: Simulation) -> tuple[Growth | None, bool]:

@@ -44,7 +44,7 @@ class Row(Struct, frozen=True, kw_only=True):
     usage: Usage
     """All requests and further calls together."""
     cost: Decimal | None
-    """USD, answers included where they are known; None where a request is unpriced."""
+    """USD of the requests that are priced, answers included where they are known; None where none is."""
     cost_without_cache: Decimal | None
     rewrites: int
     """Requests whose prompt does not go on from the one before it."""
@@ -64,6 +64,11 @@ class Row(Struct, frozen=True, kw_only=True):
     """Of each request with its further calls, as a meter counts."""
 
     @property
+    def unpriced(self) -> int:
+        """Requests of models without a price: none of them is in the costs."""
+        return sum(cost is None for cost in self.costs)
+
+    @property
     def name(self) -> str:
         """The strategies as they are joined."""
         return "+".join(spec.definition.id for spec in self.specs)
@@ -80,7 +85,7 @@ class Row(Struct, frozen=True, kw_only=True):
         since: int | None = None
         for number, (own, theirs) in enumerate(zip(self.costs, other.costs, strict=True), start=1):
             if own is None or theirs is None:
-                return None
+                continue
             ahead += theirs - own
             total += abs(theirs - own)
             since = (since or number) if ahead > 0 else None
@@ -298,7 +303,7 @@ class _Run:
 
     def _row(self, bill: _Bill) -> Row:
         costs = bill.costs()
-        cost, without = _total(costs), _total(self.uncached)
+        cost, without = _of_known(costs), _of_known(self.uncached)
         return Row(
             specs=self.specs,
             placement=bill.placement,
@@ -327,6 +332,12 @@ def _plain(sending: Sending) -> Usage:
         cache_write_1h=0,
         output=sending.output,
     )
+
+
+def _of_known(costs: Sequence[int | None]) -> int | None:
+    """The sum of what is priced; None where nothing is."""
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if known else None
 
 
 def _total(costs: Sequence[int | None]) -> int | None:

@@ -28,7 +28,7 @@ ROW = [
     "strategy", "parameters", "placement", "requests", "extra_calls", "input", "cache_read",
     "cache_write", "cache_write_1h", "uncached", "output", "cost", "cost_without_cache",
     "vs_keep_percent", "vs_keep_percent_without_cache", "rewrites", "rewritten_tokens",
-    "peak_tokens", "fits_window", "lost_tokens", "break_even_turn", "warnings",
+    "peak_tokens", "fits_window", "lost_tokens", "break_even_turn", "unpriced_requests", "warnings",
 ]  # fmt: skip
 
 

@@ -174,15 +174,15 @@ def simulate(
     check_model(model)
     check_plot(plot)
     chosen = [parse_specs(text) for text in strategy or ()]
-    places = [PLACEMENTS[name] for name in placement or ()]
+    places = [PLACEMENTS[name] for name in placement or ("rolling",)]
     wanted = [parse_sweep(text) for text in sweeps or ()]
     best = [parse_optimum(text) for text in optimize or ()]
-    if emit and len(chosen) != 1:
-        raise InputError("--emit writes one strategy", "name it with --strategy")
+    _check_emit(emit, chosen, places[0])
+    is_made_up = any(number is not None for number in (prefix, per_turn, turns))
+    _check_source(logs, is_made_up)
+    # Nothing here refers to itself in circles.
     gc.disable()
-    if prefix is not None or per_turn is not None or turns is not None:
-        if logs:
-            raise InputError("a log and a made-up session at once", "leave out LOG, or --prefix")
+    if is_made_up:
         shape = Shape(
             prefix=prefix or 0,
             per_turn=per_turn or 0,
@@ -194,24 +194,36 @@ def simulate(
             seed=seed,
             model=model or MODEL,
         )
-        found = made_session(shape)
-    elif logs:
-        found = _recorded(logs, session, model, strict=strict, quiet=quiet)
+        simulation = Simulation(made_session(shape))
     else:
-        raise InputError(
-            "there is neither a log nor a made-up session",
-            "name a log, or give --prefix, --per-turn and --turns",
-        )
-    simulation = Simulation(found)
-    place = (places or [PLACEMENTS["rolling"]])[0]
-    searches = _searched(simulation, chosen, wanted, best, place)
+        found = _recorded(logs or [], session, model, strict=strict, quiet=quiet)
+        simulation = Simulation(found)
+    searches = _searched(simulation, chosen, wanted, best, places[0])
     comparison = compare(simulation, chosen or _named(searches), places, searches)
     if plot:
         _draw(comparison, plot)
     if emit:
-        _emit(simulation, chosen[0], place, emit)
+        written = b"".join(iter_lines(simulation, chosen[0], places[0]))
+        write_bytes(Path(emit), written, "--emit")
     report = simulate_report(comparison, verbose=verbose, excerpts=not no_excerpts)
     write_report(report, form, output, no_color=no_color)
+
+
+def _check_source(logs: list[str] | None, is_made_up: bool) -> None:
+    if is_made_up and logs:
+        raise InputError("a log and a made-up session at once", "leave out LOG, or --prefix")
+    if not is_made_up and not logs:
+        raise InputError(
+            "there is neither a log nor a made-up session",
+            "name a log, or give --prefix, --per-turn and --turns",
+        )
+
+
+def _check_emit(emit: str, chosen: Sequence[tuple[Spec, ...]], place: Placement) -> None:
+    if emit and len(chosen) != 1:
+        raise InputError("--emit writes one strategy", "name it with --strategy")
+    if emit and place.bound:
+        raise InputError("the oracle is a bound and places no breakpoints", "choose another")
 
 
 def _recorded(logs: list[str], session: str, model: str, *, strict: bool, quiet: bool) -> Session:
@@ -254,9 +266,3 @@ def _draw(comparison: Comparison, plot: str) -> None:
 
     path = Path(plot)
     write_bytes(path, write_picture(picture, path.suffix.lower().removeprefix(".")), "--plot")
-
-
-def _emit(simulation: Simulation, specs: tuple[Spec, ...], place: Placement, name: str) -> None:
-    if place.bound:
-        raise InputError("the oracle is a bound and places no breakpoints", "choose another")
-    write_bytes(Path(name), b"".join(iter_lines(simulation, specs, place)), "--emit")

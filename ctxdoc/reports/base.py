@@ -190,7 +190,8 @@ def change_text(value: Decimal | None, other: Decimal | None) -> str:
     """How much more or less than another amount, in percent, or a dash."""
     if value is None or not other:
         return "-"
-    return f"{float(value / other - 1):+.0%}"
+    text = f"{float(value / other - 1):+.0%}"
+    return "0%" if text in ("+0%", "-0%") else text
 
 
 def money_text(value: Decimal | None) -> str:

@@ -38,6 +38,7 @@ from ctxdoc.strategies import Spec
 SHOWN_BLOCKS = 20
 """Blocks that --verbose lists for a strategy."""
 SHOWN_POINTS = 12
+SHOWN_MODELS = 4
 QUALITY = (
     "answers and tool results are taken as recorded; what the model does worse without the unseen "
     "text is not priced"
@@ -273,7 +274,12 @@ def _assumed(comparison: Comparison) -> Iterator[str]:
     models = sorted({short_model_id(call.tariff.model) for call in comparison.session.calls})
     days = sorted({call.tariff.day for call in comparison.session.calls})
     span = f"{days[0]}" if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
-    yield f"prices of {', '.join(models)} as of {span}"
+    yield f"prices of {_few(models)} as of {span}"
+    if comparison.keep.unpriced:
+        yield (
+            f"{counted(comparison.keep.unpriced, 'request')} of models without a price are in the tokens "
+            "and not in the money"
+        )
     if any(call.output is None for call in comparison.session.calls):
         yield "the last answers are not known, and cost nothing here"
     if comparison.scaled:
@@ -287,6 +293,11 @@ def _assumed(comparison: Comparison) -> Iterator[str]:
         "moved: sent before, and again behind a change; unseen: recorded, and missing at some request; "
         "pays: the request from which it is cheaper in all, to the end"
     )
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN_MODELS} more models" if len(names) > SHOWN_MODELS else ""
+    return ", ".join(names[:SHOWN_MODELS]) + more
 
 
 def _more(comparison: Comparison) -> Iterator[str]:

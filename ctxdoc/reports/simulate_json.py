@@ -70,6 +70,7 @@ def row_json(row: Row, comparison: Comparison, *, excerpts: bool = False) -> dic
         "fits_window": row.fits,
         "lost_tokens": row.lost_tokens,
         "break_even_turn": row.overtaken_at(keep) if row is not keep else None,
+        "unpriced_requests": row.unpriced,
         "warnings": [{"text": text, "requests": n} for text, n in row.warnings.items()],
     }
     if excerpts:
