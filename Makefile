@@ -28,6 +28,7 @@ demo: $(DONE) ## Set everything up, then diagnose a dead cache, replay a log, si
 
 test: $(DONE) ## Run every test
 	@$(BIN)/coverage run -m pytest
+	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report --fail-under=90 --format=total
 
 check: lint types layers docs ## Lint, types, layers, and whether the README is in step
@@ -57,4 +58,4 @@ prices: $(DONE) ## Make the price table anew from the installed genai-prices
 	@$(BIN)/python -m ctxdoc.price_table
 
 clean: ## Remove what the targets made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage build *.egg-info
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* build *.egg-info

@@ -24,7 +24,11 @@ def run(
     *arguments: str, stdin: bytes = b"", **environment: str
 ) -> subprocess.CompletedProcess[bytes]:
     """Runs ctxdoc with an environment that says nothing about the person who tests."""
-    kept = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "COVERAGE_PROCESS_START")}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name in ("PATH", "HOME") or name.startswith("COVERAGE_PROCESS")
+    }
     return subprocess.run(
         [sys.executable, "-m", "ctxdoc", *arguments],
         input=stdin,
