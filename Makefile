@@ -27,7 +27,7 @@ demo: $(DONE) ## Set everything up, then diagnose a dead cache, replay a log, si
 	@$(BIN)/ctxdoc simulate fixtures/logs/session.jsonl
 
 test: $(DONE) ## Run every test
-	@$(BIN)/coverage run -m pytest
+	@$(BIN)/coverage run -m pytest --numprocesses=auto
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report --fail-under=90 --format=total
 

@@ -253,9 +253,9 @@ def test_a_small_log_shows_no_progress() -> None:
 def test_a_command_can_be_pasted_whatever_the_log_is_called(tmp_path: Path) -> None:
     path = tmp_path / "my log; echo PWNED.jsonl"
     path.write_bytes(SESSION.read_bytes())
-    shown = run("replay", str(path)).stdout.decode().replace("\n", " ")
-    assert "ctxdoc diagnose '" in shown
-    assert "diagnose my log;" not in shown
+    for form in ("text", "markdown"):
+        shown = run("replay", str(path), "--format", form, COLUMNS="40").stdout.decode()
+        assert f"ctxdoc diagnose '{path}' --pair 9,10" in shown
 
 
 def test_many_causes_share_the_last_marker() -> None:

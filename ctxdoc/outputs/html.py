@@ -85,7 +85,8 @@ def _lines(part: Part) -> Iterator[str]:
             yield "<dl>"
             for row in part.rows:
                 strong = ' class="strong"' if row.strong else ""
-                yield f"<dt>{_text(row.label)}</dt><dd{strong}>{_text(row.text)}</dd>"
+                text = f"<code>{_text(row.text)}</code>" if row.is_command else _text(row.text)
+                yield f"<dt>{_text(row.label)}</dt><dd{strong}>{text}</dd>"
             yield "</dl>"
         case Snippet():
             yield f"<pre>- {_text(part.before)}\n+ {_text(part.after)}</pre>"

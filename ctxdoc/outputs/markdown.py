@@ -35,7 +35,8 @@ def _lines(part: Part) -> Iterator[str]:
         case Fields():
             for row in part.rows:
                 label = f"**{row.label}:** " if row.label else "  "
-                yield f"{'- ' if row.label else ''}{label}{_escaped(row.text)}"
+                text = _code(row.text) if row.is_command else _escaped(row.text)
+                yield f"{'- ' if row.label else ''}{label}{text}"
         case Snippet():
             fence = _fence(part.before + part.after)
             yield from (
@@ -67,9 +68,16 @@ def _escaped(text: str) -> str:
     return re.sub(r"([\\`*_<>|\[\]])", r"\\\1", harmless(text)).replace("\n", " ")
 
 
-def _fence(text: str) -> str:
+def _fence(text: str, least: int = 3) -> str:
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    return "`" * max(3, longest + 1)
+    return "`" * max(least, longest + 1)
+
+
+def _code(text: str) -> str:
+    """A command between backticks, so that it is copied as it is."""
+    fence = _fence(text, least=1)
+    space = " " if "`" in text else ""
+    return f"{fence}{space}{harmless(text)}{space}{fence}"
 
 
 OUTPUT = Output(id="markdown", title="for an issue or a pull request", write=_write)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from io import StringIO
+from itertools import groupby
 
 from rich.console import Console, OverflowMethod
 from rich.padding import Padding
@@ -57,7 +58,7 @@ def _print(console: Console, part: Part) -> None:
                 console.print(_said(part.under, style="dim"), overflow="fold")
             console.print()
         case Fields():
-            console.print(_fields(part))
+            _print_fields(console, part)
             console.print()
         case Snippet():
             console.print(_snippet(part))
@@ -79,15 +80,22 @@ def _said(text: str, style: str = "", overflow: OverflowMethod | None = None) ->
     return Text(harmless(text), style=style, overflow=overflow)
 
 
-def _fields(part: Fields) -> RichTable:
-    grid = RichTable.grid(padding=(0, 1))
-    grid.add_column(min_width=LABEL_WIDTH, no_wrap=True)
-    grid.add_column(overflow="fold")
-    for row in part.rows:
-        grid.add_row(
-            _said(row.label, style="dim"), _said(row.text, style="bold" if row.strong else "")
-        )
-    return grid
+def _print_fields(console: Console, part: Fields) -> None:
+    width = max([LABEL_WIDTH, *(len(row.label) for row in part.rows)])
+    for is_command, rows in groupby(part.rows, key=lambda row: row.is_command):
+        if is_command:
+            for row in rows:
+                line = _said(f"{row.label:{width}}    {row.text}")
+                console.print(line, no_wrap=True, overflow="ignore", crop=False)
+            continue
+        grid = RichTable.grid(padding=(0, 1))
+        grid.add_column(min_width=width, no_wrap=True)
+        grid.add_column(overflow="fold")
+        for row in rows:
+            grid.add_row(
+                _said(row.label, style="dim"), _said(row.text, style="bold" if row.strong else "")
+            )
+        console.print(grid)
 
 
 def _snippet(part: Snippet) -> RichTable:

@@ -28,6 +28,8 @@ class Row(Struct, frozen=True):
     label: str
     text: str
     strong: bool = False
+    is_command: bool = False
+    """The text is there to be pasted into a shell: no output breaks or alters it."""
 
 
 class Fields(Struct, frozen=True):

@@ -281,7 +281,7 @@ def _advice_rows(replay: Replay, advice: Sequence[Advice], logs: Sequence[str]) 
         yield Line("", f"   {word} {money_text(item.cost)} · {item.why}")
         command = _command(replay, item, logs)
         if command:
-            yield Line("", f"   {command}")
+            yield Line("", command, is_command=True)
     if len(advice) > 1:
         yield Line("", "The amounts overlap: replay again after each change.")
 
