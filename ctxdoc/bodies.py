@@ -48,7 +48,7 @@ def iter_lines(
         record: dict[str, object] = {}
         at = sending.prompt.call.at
         if at is not None:
-            record["timestamp"] = (at + sending.after * FIRST_RESPONSE).isoformat()
+            record["timestamp"] = (at + sending.order * FIRST_RESPONSE).isoformat()
         body = body_of(sending, placement)
         if edits:
             body["context_management"] = {"edits": edits}
@@ -66,7 +66,7 @@ def body_of(sending: Sending, placement: Placement) -> dict[str, object]:
     recorded = prompt.call.request.body if prompt.call.request else None
     if recorded is not None and recorded.max_tokens is not None:
         body["max_tokens"] = recorded.max_tokens
-    if placement.id == "automatic" and marks:
+    if placement.top_level and marks:
         body["cache_control"] = {"type": "ephemeral"}
         marks = {}
     tools = _tools(prompt, recorded, marks)
@@ -79,13 +79,13 @@ def body_of(sending: Sending, placement: Placement) -> dict[str, object]:
     for name in SETTINGS if recorded is not None and sending.cached else ():
         value = getattr(recorded, name)
         if bytes(value) != NULL:
-            body[name] = value
+            body[name] = Raw(bytes(value))
     return body
 
 
 def _tools(prompt: Prompt, recorded: Body | None, marks: Mapping[int, Mark]) -> list[Raw]:
     """Tool definitions, those that are no part of the prompt included."""
-    own = [_unmarked(raw) for raw in (recorded.tools or () if recorded else ())]
+    own = [_unmarked(Raw(bytes(raw))) for raw in (recorded.tools or () if recorded else ())]
     if not prompt.head.segments:
         return []
     for place, segment in _of_part(prompt, "tools", "features"):

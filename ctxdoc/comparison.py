@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -15,6 +16,7 @@ from ctxdoc.law import (
     bare,
     best_batch,
     compaction,
+    dead,
     factors_of,
     pays_after,
     saved_by_offload,
@@ -24,47 +26,25 @@ from ctxdoc.law import (
 from ctxdoc.model import Usage
 from ctxdoc.placements import PLACEMENTS, Placement
 from ctxdoc.pricing import dollars, meter_of
-from ctxdoc.search import Found, Target, with_value
+from ctxdoc.providers import RULES
+from ctxdoc.search import Found, room_of
 from ctxdoc.simulate import Row, Simulation, parse_specs
-from ctxdoc.strategies import Spec
+from ctxdoc.strategies import STRATEGIES, Measure, Parameter, Spec, made
 from ctxdoc.strategies.compact import ASKED_TOKENS, Compact
-from ctxdoc.strategies.offload import PAYLOADS, Offload
+from ctxdoc.strategies.offload import PAYLOADS
 
-USUAL = (
-    "keep",
-    "trim",
-    "window",
-    "clear",
-    "clear:mode=rolling",
-    "clear_thinking",
-    "compact",
-    "offload",
-    "offload+compact",
-    "drop_images",
-    "shrink_images",
-    "last_messages",
-    "budget_window",
-)
-"""What is compared where nothing is asked for."""
-MARKS = {
-    ("trim", "high"): 0.6,
-    ("trim", "low"): 0.3,
-    ("window", "max_tokens"): 0.4,
-    ("budget_window", "max_tokens"): 0.4,
-    ("clear", "trigger"): 0.5,
-    ("compact", "trigger"): 0.6,
-}
-"""Marks that a small session would never reach: shares of what its largest prompt has beyond tools and
-system prompt."""
-
+JOINED = ("offload+compact",)
+"""Strategies that are compared together, where nothing is asked for."""
 SUMMARY_SHARE = 0.1
-"""Of the same, what a summary has."""
+"""What a summary has, of what the largest prompt of a small session has beyond tools and system prompt."""
 
 
 class Form(Struct, frozen=True, kw_only=True):
     """A closed form beside the simulated figure."""
 
     name: str
+    row: Row | None = None
+    """The one that it is about, where several could be."""
     formula: str
     unit: str
     """tokens (at the input price) or request."""
@@ -74,7 +54,7 @@ class Form(Struct, frozen=True, kw_only=True):
 
     @property
     def difference(self) -> float | None:
-        """Of the closed form from the simulated figure, as a share."""
+        """Of the closed form from the simulated figure, as a share of it."""
         if self.value is None or not self.simulated:
             return None
         return self.value / self.simulated - 1
@@ -108,19 +88,49 @@ class Comparison(Struct, frozen=True, kw_only=True):
         return [row for row in self.rows if row.placement is self.placement]
 
     @property
+    def possible(self) -> list[Row]:
+        """What can be done: breakpoints that are placed, prompts that fit the window, messages that the
+        API takes."""
+        return [
+            row
+            for row in self.rows
+            if row.fits
+            and not row.placement.bound
+            and not any(spec.definition.as_written for spec in row.specs)
+        ]
+
+    @property
     def best(self) -> Row | None:
-        """The cheapest strategy that the API takes; None where nothing is priced."""
-        return _cheapest(row for row in self.own_rows if not row.specs[0].definition.as_written)
+        """The cheapest of what can be done; None where nothing is priced."""
+        return _cheapest(iter(self.possible))
 
     @property
     def best_whole(self) -> Row | None:
         """The cheapest of which the model sees everything."""
-        return _cheapest(row for row in self.own_rows if not row.lost)
+        return _cheapest(row for row in self.possible if not row.lost)
+
+    @property
+    def history_tokens(self) -> int:
+        """Of all messages, each once."""
+        return sum(message.size for message in self.session.messages)
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether the prefix breaks so often that it is to be mended before anything is chosen."""
+        moved = self.keep.rewritten_tokens > MUCH_MOVED * self.keep.usage.input
+        cost, without = self.keep.cost, self.keep.cost_without_cache
+        return moved or (
+            self.keep.rewrites > 0 and cost is not None and without is not None and cost > without
+        )
 
     def against_keep(self, row: Row) -> Row:
         """The row that keeps everything under the same placement."""
         same = (r for r in self.rows if r.placement is row.placement and r.name == "keep")
         return next(same, self.keep)
+
+
+MUCH_MOVED = 0.05
+"""Share of all input that is sent again behind a change, from which on the prefix is to be mended first."""
 
 
 def _cheapest(rows: Iterator[Row]) -> Row | None:
@@ -134,11 +144,16 @@ def compare(
     placements: Sequence[Placement] = (),
     found: Sequence[Found] = (),
 ) -> Comparison:
-    """Runs the strategies, or the usual ones, under the placements, or under rolling breakpoints."""
+    """Runs the strategies, or the usual ones, under rolling breakpoints and further placements.
+
+    The best of each search stands beside the chosen ones.
+    """
     session = simulation.session
-    places = list(dict.fromkeys(placements)) or [PLACEMENTS["rolling"]]
+    compared = PLACEMENTS["rolling"]
+    places = list(dict.fromkeys((compared, *placements)))
     keep_specs = parse_specs("keep")
-    compared = places[0]
+    bests = [each.best.row.specs for each in found if each.best is not None]
+    chosen = _distinct([*chosen, *bests])
     recorded = PLACEMENTS["recorded"]
     has_marks = any(call.marks for call in session.calls)
     asked = [*places, *([recorded] if has_marks and recorded not in places else [])]
@@ -170,30 +185,58 @@ def compare(
 
 def usual_for(simulation: Simulation, keep: Row) -> Iterator[tuple[Spec, ...]]:
     """The usual strategies. Where the session is too small for their marks, these are set anew."""
-    calls = simulation.session.calls
-    heads = max((call.head.size for call in calls), default=0)
-    room = keep.peak - heads
-    lines = {id(call.line): call.line for call in calls}.values()
-    thinks = any(message.thinks for line in lines for message in line)
-    pictured = any(s.pictured for line in lines for message in line for s in message.segments)
-    largest = max(_payloads(simulation.session), default=0)
-    for text in USUAL:
-        if (text == "clear_thinking" and not thinks) or ("images" in text and not pictured):
-            continue
-        specs = parse_specs(text)
-        if _is_small(keep):
-            for (name, key), share in MARKS.items():
-                specs = _with(specs, name, key, str(rounded(heads + share * room)))
-            summary = min(Compact().summary_tokens, rounded(SUMMARY_SHARE * room))
-            specs = _with(specs, "compact", "summary_tokens", str(summary))
-        default = Offload().over
-        if 0 < largest <= default:
-            specs = _with(specs, "offload", "over", str(rounded(largest / 2)))
-        yield specs
+    session = simulation.session
+    marks = _Marks.of(session, is_small=_is_small(keep))
+    texts = [
+        f"{definition.id}:{parameters}"
+        for definition in STRATEGIES
+        for parameters in definition.usual
+        if definition.applies(session)
+    ]
+    for text in (*texts, *JOINED):
+        yield tuple(marks.fitted(spec) for spec in parse_specs(text))
 
 
-def _with(specs: tuple[Spec, ...], name: str, key: str, value: str) -> tuple[Spec, ...]:
-    return with_value(specs, Target(name, key), value)
+class _Marks(Struct, frozen=True, kw_only=True):
+    """What the marks of the usual strategies are measured by."""
+
+    is_small: bool
+    head: int
+    """Tokens of tools and system prompt."""
+    room: int
+    """What the largest prompt has beyond them."""
+    payload: int
+    """Tokens of the largest one."""
+
+    @classmethod
+    def of(cls, session: Session, *, is_small: bool) -> _Marks:
+        """Those of a session."""
+        head, peak = room_of(session)
+        payload = max(_payloads(session), default=0)
+        return cls(is_small=is_small, head=head, room=peak - head, payload=payload)
+
+    def fitted(self, spec: Spec) -> Spec:
+        """A strategy with marks that the session reaches."""
+        given = dict(spec.given)
+        for parameter in spec.definition.parameters:
+            value = self._value(parameter)
+            if value is not None and parameter.name not in given:
+                given[parameter.name] = str(value)
+        return Spec(spec.definition, tuple(given.items()), made(spec.definition, given))
+
+    def _value(self, parameter: Parameter) -> int | None:
+        """What a parameter is set to; None where its default will do."""
+        default = parameter.default if isinstance(parameter.default, int) else 0
+        match parameter.measure:
+            case Measure.PROMPT if self.is_small and parameter.share is not None:
+                return rounded(self.head + parameter.share * self.room)
+            case Measure.SUMMARY if self.is_small and default:
+                fits = rounded(SUMMARY_SHARE * self.room)
+                return fits if fits < default else None
+            case Measure.PAYLOAD if parameter.name == "over" and 0 < self.payload <= default:
+                return rounded(self.payload / 2)
+            case _:
+                return None
 
 
 def _is_small(keep: Row) -> bool:
@@ -212,11 +255,10 @@ def rounded(value: float) -> int:
 
 
 def _payloads(session: Session) -> Iterator[int]:
-    for line in {id(call.line): call.line for call in session.calls}.values():
-        for message in line:
-            for segment, tokens in zip(message.segments, message.tokens, strict=True):
-                if segment.kind in PAYLOADS:
-                    yield tokens
+    for message in session.messages:
+        for segment, tokens in zip(message.segments, message.tokens, strict=True):
+            if segment.kind in PAYLOADS:
+                yield tokens
 
 
 def _billed(session: Session) -> Decimal | None:
@@ -244,6 +286,11 @@ def _growth(simulation: Simulation) -> tuple[Growth | None, bool]:
     return longest, longest.turns == len(simulation.session.calls)
 
 
+def _distinct(chosen: Sequence[tuple[Spec, ...]]) -> list[tuple[Spec, ...]]:
+    """Each strategy with its parameters once."""
+    return list({tuple(spec.strategy for spec in specs): specs for specs in chosen}.values())
+
+
 def _forms(
     session: Session, rows: Sequence[Row], keep: Row, growth: Growth | None
 ) -> Iterator[Form]:
@@ -260,49 +307,72 @@ def _forms(
         value=bare(prefix, per_turn, turns),
         simulated=float(keep.usage.input),
     )
-    if keep.placement.id in ("rolling", "automatic"):
+    if keep.rewrites >= turns - 1 > 0:
         yield Form(
-            name="keep, were it always warm",
+            name="keep, always dead",
+            formula="w·(n·P + a·n(n+1)/2)",
+            unit="tokens",
+            value=dead(prefix, per_turn, turns, by),
+            simulated=in_tokens(keep.usage, by),
+        )
+    is_warm = not keep.rewrites and _stays_warm(session)
+    if is_warm:
+        yield Form(
+            name="keep, always warm",
             formula="w·(P + a·n) + r·((n−1)·P + a·n(n−1)/2)",
             unit="tokens",
             value=warm(prefix, per_turn, turns, by),
             simulated=in_tokens(keep.usage, by),
         )
     for row in rows:
-        if row.placement is keep.placement and len(row.specs) == 1:
+        if row.placement is keep.placement and len(row.specs) == 1 and is_warm:
             yield from _forms_of(row, keep, per_turn, by, session)
+
+
+def _stays_warm(session: Session) -> bool:
+    """Whether no pause is longer than an entry of five minutes lives."""
+    starts = [call.at for call in session.calls if call.at is not None]
+    lives = RULES.ttl_seconds["5m"]
+    return all((two - one).total_seconds() <= lives for one, two in pairwise(sorted(starts)))
 
 
 def _forms_of(
     row: Row, keep: Row, per_turn: float, by: Factors, session: Session
 ) -> Iterator[Form]:
-    name = row.name
+    """The closed forms of a strategy, where it did what they are about."""
+    name, requests = row.name, len(session.calls)
     if name == "window" and row.rewrites and per_turn > 0:
-        size = row.peak - session.calls[-1].head.size
         first = row.rewrote[0][0]
-        yield Form(
-            name="window costs more a turn",
-            formula="until turn w·(W − a)/(r·a)",
-            unit="request",
-            value=window_loses_until(size, per_turn, by),
-            simulated=_cheaper_from(row, keep, first),
-        )
+        until = window_loses_until(row.peak - session.calls[-1].head.size, per_turn, by)
+        slides = row.rewrites == requests - first
+        if slides and until is not None and until < requests:
+            yield Form(
+                name="costs more a turn",
+                row=row,
+                formula="until turn w·(W − a)/(r·a)",
+                unit="request",
+                value=until,
+                simulated=_cheaper_from(row, keep, first),
+            )
     elif name in ("clear", "trim") and row.rewrites == 1:
         first, behind = row.rewrote[0]
         removed = keep.prompts[first] - row.prompts[first]
         turns = pays_after(behind, removed, by)
-        yield Form(
-            name=f"{name} has paid",
-            formula="(w−r)·T/(r·d) turns after the cut",
-            unit="request",
-            value=None if turns is None else first + turns + 1,
-            simulated=row.overtaken_at(keep),
-        )
+        if turns is not None and first + turns + 1 <= requests:
+            yield Form(
+                name="has paid",
+                row=row,
+                formula="(w−r)·T/(r·d) turns after the cut",
+                unit="request",
+                value=first + turns + 1,
+                simulated=row.overtaken_at(keep),
+            )
     elif name == "offload" and row.lost and not row.extra_calls and not row.rewrites:
         last = session.calls[-1].number
         pointer = getattr(row.specs[0].strategy, "pointer_tokens", 0)
         yield Form(
-            name="offload saves",
+            name="saves",
+            row=row,
             formula="Σ (w + r·later turns)·(x − pointer)",
             unit="tokens",
             value=sum(
@@ -326,11 +396,15 @@ def _optimum(found: Found, keep: Row, growth: Growth | None, session: Session) -
     summary, prefix = compact.summary_tokens, call.head.size
     once = compaction(prefix, summary, compact.keep_recent * growth.per_turn + ASKED_TOKENS, by)
     turns = best_batch(growth.per_turn, once, by)
+    if turns is None or not best.row.rewrites:
+        # Never is cheapest here.
+        return
     yield Form(
-        name="compaction is cheapest",
+        name="is cheapest",
+        row=best.row,
         formula="at P + summary + a·√(2·C/(r·a))",
         unit="tokens",
-        value=None if turns is None else prefix + summary + growth.per_turn * turns,
+        value=prefix + summary + growth.per_turn * turns,
         simulated=float(compact.trigger),
     )
 
@@ -349,10 +423,9 @@ def _cheaper_from(row: Row, keep: Row, first: int) -> float | None:
 
 def in_tokens(usage: Usage, by: Factors) -> float:
     """What a usage's input costs, in tokens at the input price."""
-    hour = 2.0
     return (
         usage.uncached
         + by.read * usage.cache_read
         + by.write * usage.cache_write_5m
-        + hour * usage.cache_write_1h
+        + by.write_1h * usage.cache_write_1h
     )

@@ -6,8 +6,9 @@ same object, so that what is equal is found by identity.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
@@ -19,6 +20,8 @@ from ctxdoc.pricing import Tariff
 from ctxdoc.providers import RULES, ModelRule
 from ctxdoc.segments import Segment, read_message
 from ctxdoc.tokens import Weigh, weight_of
+
+T = TypeVar("T")
 
 
 class Message(Struct, frozen=True, eq=False, gc=False):
@@ -134,7 +137,22 @@ class Session(Struct, frozen=True, kw_only=True):
     left_out: Mapping[str, int] = msgspec.field(default_factory=dict)
     """Reason → requests that are not simulated."""
     assumptions: tuple[str, ...] = ()
-    has_bodies: bool = True
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """Every message of the session, each once."""
+        lines = {id(call.line): call.line for call in self.calls}.values()
+        return tuple(dict.fromkeys(message for line in lines for message in line))
+
+
+def thinks(session: Session) -> bool:
+    """Whether any message of a session holds thinking."""
+    return any(message.thinks for message in session.messages)
+
+
+def pictured(session: Session) -> bool:
+    """Whether any message of a session holds an image."""
+    return any(segment.pictured for message in session.messages for segment in message.segments)
 
 
 class Maker:
@@ -143,6 +161,13 @@ class Maker:
     def __init__(self, weigh: Weigh = weight_of) -> None:
         self._weigh = weigh
         self._made: dict[object, Message] = {}
+        self._kept: dict[object, object] = {}
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives, made once for a key and held as long as the strategy runs."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]  # type: ignore[return-value]
 
     def replaced(self, message: Message, edits: Mapping[int, Edit], call: Call) -> Message:
         """A message with some of its blocks, counted as in `segments`, changed or left out.

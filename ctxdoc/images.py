@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
-from functools import lru_cache
+from hashlib import blake2b
 from io import BytesIO
 from typing import NamedTuple
 
@@ -37,15 +37,16 @@ def resized(width: int, height: int, tier: str) -> tuple[int, int]:
     low, high = 1, long
     while low < high:
         middle = (low + high + 1) // 2
-        if _fits(middle, _short_side(middle, long, short), edge, budget):
+        if _fits(middle, short_side(middle, long, short), edge, budget):
             low = middle
         else:
             high = middle - 1
-    side = _short_side(low, long, short)
+    side = short_side(low, long, short)
     return (low, side) if width >= height else (side, low)
 
 
-def _short_side(side: int, long: int, short: int) -> int:
+def short_side(side: int, long: int, short: int) -> int:
+    """The short side where the long one becomes `side`, rounded half up."""
     return max(1, (2 * side * short + long) // (2 * long))
 
 
@@ -79,7 +80,6 @@ MOST_REQUEST = 32_000_000
 """Bytes of a request (vision page, 2026-08-22)."""
 PDF_TEXT = (1_500, 3_000)
 """Tokens of the text of a PDF page, which is sent as an image as well (pdf-support page, 2026-08-22)."""
-PDF_PAGES = {"large window": 600, "200k window": 100}
 
 
 class Smaller(NamedTuple):
@@ -124,11 +124,11 @@ def _steps(width: int, height: int) -> Iterator[Smaller]:
     # Where the short side reaches a multiple, the long one is the largest that still rounds to it.
     for count in range(1, _patches(short)):
         side = (2 * PATCH * count + 1) * long // (2 * short) + 1
-        while side > 1 and _short_side(side, long, short) > PATCH * count:
+        while side > 1 and short_side(side, long, short) > PATCH * count:
             side -= 1
         sides.add(side)
     for side in sorted((side for side in sides if side < long), reverse=True):
-        other = _short_side(side, long, short)
+        other = short_side(side, long, short)
         wide, high = (side, other) if width >= height else (other, side)
         yield Smaller(wide, high, _patches(wide) * _patches(high))
 
@@ -191,9 +191,19 @@ def read_picture(data: bytes) -> Picture:
         ) from error
 
 
-@lru_cache(maxsize=4096)
+_SEEN: dict[bytes, Picture | None] = {}
+"""Headers by the digest of their data: the data itself is not held."""
+
+
 def picture_of(data: str) -> Picture | None:
     """The header of base64 image data; None where it cannot be read."""
+    key = blake2b(data.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    if key not in _SEEN:
+        _SEEN[key] = _picture(data)
+    return _SEEN[key]
+
+
+def _picture(data: str) -> Picture | None:
     try:
         return read_picture(b64decode(data, validate=False))
     except (ValueError, InputError):
@@ -219,7 +229,7 @@ def shrunk(width: int, height: int, max_edge: int, max_tokens: int) -> tuple[int
     side = min(long, max_edge) if max_edge else long
 
     def tokens(edge: int) -> int:
-        return _patches(edge) * _patches(_short_side(edge, long, short))
+        return _patches(edge) * _patches(short_side(edge, long, short))
 
     if max_tokens and tokens(side) > max_tokens:
         low, high = 1, side
@@ -227,7 +237,7 @@ def shrunk(width: int, height: int, max_edge: int, max_tokens: int) -> tuple[int
             middle = (low + high + 1) // 2
             low, high = (middle, high) if tokens(middle) <= max_tokens else (low, middle - 1)
         side = low
-    other = _short_side(side, long, short)
+    other = short_side(side, long, short)
     return (side, other) if width >= height else (other, side)
 
 

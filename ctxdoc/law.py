@@ -19,18 +19,25 @@ class Factors(Struct, frozen=True):
     read: float
     write: float
     """For 5 minutes."""
+    write_1h: float
     output: float
 
 
 def factors_of(tariff: Tariff, size: int) -> Factors | None:
     """The factors for prompts of a size; None where the model is unpriced."""
     rates = find_rates(tariff, size)
-    if rates is None or rates.cache_read is None or rates.cache_write_5m is None:
+    if (
+        rates is None
+        or rates.cache_read is None
+        or rates.cache_write_5m is None
+        or rates.cache_write_1h is None
+    ):
         return None
     base = float(rates.input)
     return Factors(
         read=float(rates.cache_read) / base,
         write=float(rates.cache_write_5m) / base,
+        write_1h=float(rates.cache_write_1h) / base,
         output=float(rates.output) / base,
     )
 

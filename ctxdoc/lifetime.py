@@ -127,10 +127,10 @@ class Lifetime:
             (
                 _nearest(upto, usage.cache_read),
                 usage.cache_read,
-                _nano(rates.cache_read if rates else None),
+                nano(rates.cache_read if rates else None),
             ),
-            (_nearest(upto, cached), usage.cache_write, _write_rate(usage, rates)),
-            (len(keys), usage.uncached, _nano(rates.input if rates else None)),
+            (_nearest(upto, cached), usage.cache_write, write_rate(usage, rates)),
+            (len(keys), usage.uncached, nano(rates.input if rates else None)),
         )
         rows: list[tuple[int, int, int]] = []
         behind = tokens = money = whole = 0
@@ -297,7 +297,8 @@ class Blocks:
 ORIGINS = tuple(Origin)
 
 
-def _nano(rate: Decimal | None) -> int:
+def nano(rate: Decimal | None) -> int:
+    """Nanodollars per million tokens; 0 where nothing is known."""
     return int(rate * NANO) if rate is not None else 0
 
 
@@ -317,10 +318,10 @@ def _nearest(upto: tuple[int, ...], tokens: int) -> int:
     return place + 1 if upto[place] - tokens <= tokens - before else place
 
 
-def _write_rate(usage: Usage, rates: Rates | None) -> int:
+def write_rate(usage: Usage, rates: Rates | None) -> int:
     """Nanodollars per million written tokens, both lifetimes together."""
     if rates is None or not usage.cache_write:
         return 0
-    short = _nano(rates.cache_write_5m) * usage.cache_write_5m
-    hour = _nano(rates.cache_write_1h) * usage.cache_write_1h
+    short = nano(rates.cache_write_5m) * usage.cache_write_5m
+    hour = nano(rates.cache_write_1h) * usage.cache_write_1h
     return round((short + hour) / usage.cache_write)

@@ -81,7 +81,7 @@ def made_session(shape: Shape) -> Session:
             )
         )
         at += timedelta(seconds=shape.gap * (1.0 if rng is None else rng.uniform(0.5, 1.5)))
-    return Session(calls=tuple(calls), assumptions=tuple(_assumptions(shape)), has_bodies=False)
+    return Session(calls=tuple(calls), assumptions=tuple(_assumptions(shape)))
 
 
 def _check(shape: Shape) -> None:

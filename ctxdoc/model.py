@@ -112,6 +112,7 @@ class Body(Struct, frozen=True):
     """Bytes or `Marked` ones once a reader has parted them."""
     model: str | None = None
     tools: tuple[Raw, ...] | None = None
+    """Bytes once a reader has parted them."""
     system: Raw = NULL
     cache_control: Raw = NULL
     tool_choice: Raw = NULL

@@ -77,7 +77,6 @@ class _Reader:
             calls=tuple(map(_with_output, calls)),
             left_out=dict(self.left_out),
             assumptions=tuple(self._assumptions(calls)),
-            has_bodies=not self.by_counters,
         )
 
     def _assumptions(self, calls: Sequence[Call]) -> Iterator[str]:

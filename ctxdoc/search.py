@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from itertools import product
 
-import msgspec
 from msgspec import Struct
 
-from ctxdoc.errors import InputError, UnknownNameError
+from ctxdoc.errors import InputError
+from ctxdoc.history import Session
+from ctxdoc.images import PATCH, TIERS
 from ctxdoc.placements import Placement
 from ctxdoc.simulate import Row, Simulation, parse_specs
-from ctxdoc.strategies import STRATEGIES, Spec, made
+from ctxdoc.strategies import STRATEGIES, Measure, Spec, made, size_of
 
 COARSE = 24
 """Values that the first pass of an optimization tries."""
@@ -63,6 +64,11 @@ class Found(Struct, frozen=True):
         priced = [point for point in self.points if point.row.cost is not None]
         return min(priced, key=_cost) if len(priced) == len(self.points) else None
 
+    @property
+    def is_flat(self) -> bool:
+        """Whether no value differs from another in what it costs."""
+        return len(self.points) > 1 and len({point.row.cost for point in self.points}) == 1
+
 
 def _cost(point: Point) -> Decimal:
     assert point.row.cost is not None
@@ -89,9 +95,8 @@ def parse_optimum(text: str) -> tuple[Target, tuple[int, int] | None]:
     Raises InputError, and UnknownNameError for a name that there is not.
     """
     target, rest = _target(text, "--optimize")
-    default = _default(target)
-    if isinstance(default, bool) or not isinstance(default, int):
-        raise InputError(f"{target} is no number of tokens, turns or blocks", "try --sweep")
+    if STRATEGIES[target.strategy].parameter(target.key).measure is None:
+        raise InputError(f"{target} is no number of tokens, requests or blocks", "try --sweep")
     if not rest:
         return target, None
     low, dots, high = rest.partition("..")
@@ -108,20 +113,12 @@ def _whole(target: Target, text: str) -> int:
 def _target(text: str, option: str) -> tuple[Target, str | None]:
     match = _TARGET.match(text)
     if match is None:
+        values = "=50k,100k" if option == "--sweep" else ""
         raise InputError(
-            f"{option} '{text}' names no parameter", f"write {option} clear.trigger=50k,100k"
+            f"{option} '{text}' names no parameter", f"write {option} clear.trigger{values}"
         )
     definition = STRATEGIES[match[1]]
-    key = match[2].replace("-", "_")
-    every = [field.name for field in msgspec.structs.fields(definition.make)]  # type: ignore[arg-type]
-    if key not in every:
-        raise UnknownNameError(f"parameter of {definition.id}", match[2], [], every)
-    return Target(definition.id, key), match[3]
-
-
-def _default(target: Target) -> object:
-    fields = msgspec.structs.fields(STRATEGIES[target.strategy].make)  # type: ignore[arg-type]
-    return next(field.default for field in fields if field.name == target.key)
+    return Target(definition.id, definition.parameter(match[2]).name), match[3]
 
 
 def with_value(specs: Sequence[Spec], target: Target, value: str) -> tuple[Spec, ...]:
@@ -172,7 +169,10 @@ def optimum(
     placement: Placement,
 ) -> Found:
     """The cheapest value of a parameter to a hundredth of it, and the curve around it: a coarse pass over
-    the range, and finer ones around the best value so far."""
+    the range, and finer ones around the best value so far.
+
+    Raises InputError where the model has no price.
+    """
     low, high = ends or _range(simulation, target)
     tried: dict[int, Point] = {}
 
@@ -180,7 +180,10 @@ def optimum(
         if value not in tried:
             specs = with_value(base, target, str(value))
             tried[value] = Point((str(value),), simulation.rows(specs, [placement])[0])
-        return tried[value].row.cost or Decimal(0)
+        found = tried[value].row.cost
+        if found is None:
+            raise InputError(f"--optimize {target} needs a price", "name a model with --model")
+        return found
 
     step = max(1, -(-(high - low) // COARSE))
     best = _cheapest(range(low, high + 1, step), cost)
@@ -196,19 +199,29 @@ def _cheapest(values: Sequence[int], cost: Callable[[int], Decimal]) -> int:
 
 
 def _range(simulation: Simulation, target: Target) -> tuple[int, int]:
-    """For tokens of a prompt, from the fixed part to the largest prompt; for counts, a few."""
-    default = _default(target)
-    assert isinstance(default, int)
-    if default < FEW_TOKENS:
-        return 0, max(20, 3 * default)
-    heads = [call.head.size for call in simulation.session.calls]
-    return max(heads), max(_sizes(simulation))
+    """The values between which something changes, by what the parameter is a number of."""
+    parameter = STRATEGIES[target.strategy].parameter(target.key)
+    session = simulation.session
+    head, peak = room_of(session)
+    match parameter.measure:
+        case Measure.PROMPT:
+            return head, max(peak, head + 1)
+        case Measure.PAYLOAD:
+            blocks = [tokens for message in session.messages for tokens in message.tokens]
+            return 0, max(blocks, default=1)
+        case Measure.SUMMARY:
+            return 0, max(1, (peak - head) // 2)
+        case Measure.PIXELS:
+            return PATCH, max(edge for edge, _ in TIERS.values())
+        case _:
+            return 0, max(LEAST_COUNT, 3 * int(str(parameter.default)))
 
 
-FEW_TOKENS = 1_000
-"""A default under it counts something else than tokens of a prompt."""
+LEAST_COUNT = 20
 
 
-def _sizes(simulation: Simulation) -> Iterator[int]:
-    for call in simulation.session.calls:
-        yield call.head.size + sum(message.size for message in call.messages)
+def room_of(session: Session) -> tuple[int, int]:
+    """Tokens of the largest fixed part, tools and system prompt, and of the largest prompt."""
+    heads = [call.head.size for call in session.calls]
+    prompts = [call.head.size + size_of(call.messages) for call in session.calls]
+    return max(heads, default=0), max(prompts, default=0)

@@ -51,7 +51,11 @@ def named(sessions: Sequence[Session], name: str) -> tuple[Session, ...]:
         return (found[0],)
     every = [session.id for session in (found or sessions)]
     near = every[:3] if found else get_close_matches(name, every, n=3, cutoff=0.4)
-    hint = f"did you mean {', '.join(near)}?" if near else "--format json lists all sessions"
+    hint = (
+        f"did you mean {', '.join(near)}?"
+        if near
+        else "ctxdoc replay LOG --format json lists all sessions"
+    )
     raise InputError(f"{len(found) or 'no'} sessions begin with '{name}'", hint)
 
 

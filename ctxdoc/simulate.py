@@ -41,6 +41,8 @@ class Row(Struct, frozen=True, kw_only=True):
     placement: Placement
     requests: int
     extra_calls: int
+    changed: int
+    """Requests that are not as they were recorded."""
     usage: Usage
     """All requests and further calls together."""
     cost: Decimal | None
@@ -72,6 +74,21 @@ class Row(Struct, frozen=True, kw_only=True):
     def name(self) -> str:
         """The strategies as they are joined."""
         return "+".join(spec.definition.id for spec in self.specs)
+
+    @property
+    def text(self) -> str:
+        """The strategies as they are typed."""
+        return "+".join(
+            spec.definition.id
+            + (":" if spec.given else "")
+            + ",".join(f"{key}={value}" for key, value in spec.given)
+            for spec in self.specs
+        )
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing was taken out, put in or sent again: its mark was never reached."""
+        return not (self.lost or self.extra_calls or self.changed)
 
     @property
     def lost_tokens(self) -> int:
@@ -126,9 +143,9 @@ class Sending(Struct, frozen=True, eq=False, gc=False):
     output: int
     cached: bool
     """Whether it carries breakpoints at all."""
-    after: float
-    """Seconds after the start of the recorded request: 0 for the request itself, and as much as it takes
-    for what is sent one after the other to be read."""
+    order: int
+    """0 for the request itself, -1 for what is sent ahead of it, 1, 2 … for what follows it: each starts
+    when the first response before it has begun."""
 
 
 class Simulation:
@@ -151,7 +168,7 @@ class Simulation:
         found = []
         for sending in self.iter_sent(specs, placement):
             usage = cache.bill(_step(sending.prompt.call, sending, placement))
-            if not sending.after:
+            if not sending.order:
                 found.append(usage)
         return found
 
@@ -189,10 +206,13 @@ class _Run:
         self.bills = [_Bill(placement) for placement in placements]
         self.warnings: Counter[str] = Counter()
         self.lost: dict[tuple[int, bytes], Lost] = {}
+        self.recorded: set[bytes] = set()
+        """Digests of the blocks that the log has."""
         self.prompts: list[int] = []
         self.uncached: list[int | None] = []
         self.rewrote: list[tuple[int, int]] = []
         self.extra_calls = 0
+        self.changed = 0
         self.fits = True
         self.client_edits = any(spec.definition.edits and not by_server(spec) for spec in specs)
         self.coarsens = any(spec.definition.coarsens for spec in specs)
@@ -214,6 +234,7 @@ class _Run:
             passing += sent.passing
             extras += [(head, extra) for extra in sent.extra]
             warnings.update(sent.warnings)
+        self.changed += head is not call.head or (messages is not recorded and messages != recorded)
         self._note_lost(call, thread, messages)
         sendings = self._sendings(call, thread, extras, (head, messages, passing))
         self._check(call, sendings, None if messages is recorded else messages, warnings)
@@ -235,17 +256,17 @@ class _Run:
         behind = [pair for pair in extras if pair[1].after]
         self.extra_calls += len(extras)
         found = [
-            Sending(self._extra(call, thread, own, extra), extra.output, extra.cached, -1.0)
+            Sending(self._extra(call, thread, own, extra), extra.output, extra.cached, -1)
             for own, extra in ahead
         ]
         prompt = thread.lane.prompt(call, head, messages, passing)
-        found.append(Sending(prompt, call.output or 0, True, 0.0))
+        found.append(Sending(prompt, call.output or 0, True, 0))
         self.prompts.append(prompt.sizes.total)
         if prompt.dropped:
             self.rewrote.append((len(self.prompts) - 1, prompt.rewritten))
         for number, (own, extra) in enumerate(behind, start=1):
             more = self._extra(call, thread, own, extra)
-            found.append(Sending(more, extra.output, extra.cached, float(number)))
+            found.append(Sending(more, extra.output, extra.cached, number))
         return found
 
     def _extra(self, call: Call, thread: _Thread, head: Head, extra: Extra) -> Prompt:
@@ -260,7 +281,7 @@ class _Run:
         warnings: set[str],
     ) -> None:
         """Notes what the API would refuse of a request, whose messages a strategy may have changed."""
-        prompt = next(sending.prompt for sending in sendings if not sending.after)
+        prompt = next(sending.prompt for sending in sendings if not sending.order)
         if prompt.sizes.total > call.rule.window:
             self.fits = False
             warnings.add(OVER_WINDOW)
@@ -269,7 +290,10 @@ class _Run:
             if changed is not None and has_thinking(changed[index:]):
                 warnings.add(BOUND_THINKING)
         if self.client_edits and not self.server_edits and changed is not None:
-            warnings.update(self.checker.faults(changed))
+            found = set(self.checker.faults(changed))
+            if found:
+                # What the log has itself is no fault of the strategy.
+                warnings.update(found.difference(self.checker.faults(call.messages)))
         self.warnings.update(warnings)
 
     def _note_lost(self, call: Call, thread: _Thread, messages: Sequence[Message]) -> None:
@@ -277,19 +301,22 @@ class _Run:
         what the request before sent."""
         goes_on = thread.line is call.line
         new = call.line[thread.seen if goes_on else 0 : call.count]
+        before = thread.sent if goes_on else ()
+        for message in new:
+            self.recorded.update([segment.digest for segment in message.segments])
         kept = set(messages)
-        gone = [m for m in (*(thread.sent if goes_on else ()), *new) if m not in kept]
+        gone = [message for message in (*before, *new) if message not in kept]
         thread.line, thread.seen, thread.sent = call.line, call.count, messages
         if not gone:
             return
-        made = kept.difference(call.messages)
-        digests = {segment.digest for message in made for segment in message.segments}
+        # A block may have moved into a message that is new, be it made or recorded.
+        moved = {s.digest for message in kept.difference(before) for s in message.segments}
         for message in gone:
             for place, segment in enumerate(message.segments):
                 key = (id(message), segment.digest)
-                if segment.pictured and self.coarsens:
+                if segment.digest not in self.recorded or segment.digest in moved:
                     continue
-                if segment.digest not in digests and key not in self.lost:
+                if key not in self.lost and not (segment.pictured and self.coarsens):
                     self.lost[key] = Lost(segment, message.tokens[place], call.number)
 
     def _add_uncached(self, call: Call, sendings: Sequence[Sending]) -> None:
@@ -309,6 +336,7 @@ class _Run:
             placement=bill.placement,
             requests=len(self.prompts),
             extra_calls=self.extra_calls,
+            changed=self.changed,
             usage=bill.usage(),
             cost=None if cost is None else dollars(cost),
             cost_without_cache=None if without is None else dollars(without),
@@ -409,8 +437,8 @@ def _bounded(usage: Usage, parts: tuple[int, int]) -> Usage:
 def _step(call: Call, sending: Sending, placement: Placement) -> Step:
     prompt = sending.prompt
     at, began = call.at, call.began
-    if at is not None and sending.after:
-        at, began = at + sending.after * FIRST_RESPONSE, None
+    if at is not None and sending.order:
+        at, began = at + sending.order * FIRST_RESPONSE, None
     return Step(
         prefix=prompt.prefix,
         sizes=prompt.sizes,

@@ -8,7 +8,7 @@ import math
 import random
 import struct
 import zlib
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -137,9 +137,13 @@ def test_suggestions_are_the_largest_that_save_so_much(width: int, height: int, 
 def test_shrinking_to_a_number_of_tokens_keeps_it(width: int, height: int, most: int) -> None:
     found = shrunk(width, height, 0, most)
     patches = math.ceil(found[0] / 28) * math.ceil(found[1] / 28)
-    long_line = math.ceil(max(found) / 28) * math.ceil(min(found) / 28)
-    assert patches == long_line
     assert patches <= most or max(found) == 1
+    if max(found) < max(width, height):
+        # One pixel more on the long side, and its short side rounded half up, is over the limit.
+        long, short = max(width, height), min(width, height)
+        side = max(found) + 1
+        other = max(1, (2 * side * short + long) // (2 * long))
+        assert math.ceil(side / 28) * math.ceil(other / 28) > most
 
 
 def picture(width: int, height: int, seed: int = 0) -> str:
@@ -285,7 +289,9 @@ def test_the_same_image_is_named(tmp_path: Path) -> None:
     path.write_text(lines([record(body, datetime(2026, 11, 2, tzinfo=UTC), None, 1)]))
     found = json.loads(run("image", str(path), "--format", "json").stdout)["images"]
     assert [(row["tokens"], row["same_as"]) for row in found] == [(4, None), (4, 1)]
-    assert b"same as 1" in run("image", str(path)).stdout
+    shown = run("image", str(path)).stdout.decode()
+    assert "bytes of" in shown
+    assert shown.count("#1") >= 3
 
 
 def test_a_size_says_what_it_costs() -> None:
@@ -389,7 +395,8 @@ def test_files_that_are_cut_or_changed_are_read_or_named(kind: str) -> None:
             found = read_picture(bytes(data))
         except InputError:
             continue
-        assert found.width >= 0
+        # A header is whole or it is not: what is cut off behind it changes nothing.
+        assert found.kind == kind or data[:8] != whole[:8]
 
 
 def test_a_decompression_bomb_is_not_decoded() -> None:
@@ -406,6 +413,9 @@ def test_the_limits_of_a_request_are_warned_of() -> None:
     assert list(faults_of_many([small] * 101, large_window=True)) == []
     assert len(list(faults_of_many([small] * 101, large_window=False))) == 1
     assert len(list(faults_of_many([small] * 601, large_window=True))) == 1
+    heaviest = small._replace(size=6_000_000)
+    assert list(faults_of_many([heaviest] * 4, large_window=True)) == []
+    assert "of a request" in next(faults_of_many([heaviest] * 5, large_window=True))
     assert list(faults_of_many([large] * 20, large_window=True)) == []
     assert len(list(faults_of_many([small] * 20 + [large], large_window=True))) == 1
     heavy = small._replace(size=7_600_000)
@@ -421,6 +431,7 @@ def test_the_limits_of_a_request_are_warned_of() -> None:
         (("nowhere.jsonl",), b"cannot read nowhere.jsonl"),
         (("12x12", "fixtures/logs/session.jsonl"), b"logs and images at once"),
         (("fixtures/logs/session.jsonl", "--plot", "a.png"), b"name a size or a file"),
+        (("fixtures/logs/session.jsonl", "--turns", "3"), b"goes with sizes and files"),
         (("data:text/plain,hi",), b"no image that can be read"),
         (("data:image/png;base64,AAAA",), b"no image that can be read"),
         (("12x12", "--model", "claude-sonet-4-5"), b"did you mean claude-sonnet-4-5"),
@@ -444,6 +455,51 @@ def test_a_pdf_is_counted_by_its_pages(tmp_path: Path) -> None:
         writer.write(stream)
     (found,) = json.loads(run("image", str(path), "--format", "json").stdout)["images"]
     assert (found["pages"], found["tokens_at_least"], found["tokens_at_most"]) == (2, 3_000, 15_568)
+    assert found["warnings"] == []
+
+
+@pytest.mark.parametrize(
+    ("model", "warned"), [("claude-haiku-4-5", True), ("claude-opus-4-8", False)]
+)
+def test_pages_are_limited_by_the_window(tmp_path: Path, model: str, warned: bool) -> None:
+    """100 pages with the window of 200,000 tokens, 600 otherwise (pdf-support page, 2026-08-22)."""
+    from pypdf import PdfWriter
+
+    writer = PdfWriter()
+    for _ in range(101):
+        writer.add_blank_page(612, 792)
+    path = tmp_path / "a.pdf"
+    with path.open("wb") as stream:
+        writer.write(stream)
+    (found,) = json.loads(run("image", str(path), "--model", model, "--format", "json").stdout)[
+        "images"
+    ]
+    assert bool(found["warnings"]) is warned
+
+
+def test_a_file_is_read_from_standard_input() -> None:
+    data = b64decode(picture(56, 57))
+    (found,) = json.loads(run("image", "-", "--format", "json", stdin=data).stdout)["images"]
+    assert (found["width"], found["height"], found["tokens"]) == (56, 57, 2 * 3)
+    whole = run("image", "-", stdin=Path("fixtures/logs/session.jsonl").read_bytes())
+    assert b"no request of the log holds an image" in whole.stdout
+
+
+def test_beyond_the_limits_every_size_costs_the_same() -> None:
+    """3000 × 2000 in the standard tier becomes 1,456 × 971 or so: 52 · 35 are too many patches, and the
+    curve is flat from where the API begins to resize."""
+    from ctxdoc.pictures import Asked
+    from ctxdoc.providers import RULES
+    from ctxdoc.reports.image import Bill, curve_of
+
+    rule = RULES.find_model("claude-opus-4-8")
+    bill = Bill(model=rule.id, rule=rule, rates=None, turns=1)
+    (panel,) = curve_of([Asked(source="", width=3_000, height=2_000)], bill).panels
+    for curve in panel.curves[:2]:
+        top = curve.ys[-1]
+        flat = curve.ys[curve.ys.index(top) :]
+        assert len(set(flat[1:])) == 1
+        assert max(curve.ys) <= top + 60
 
 
 def test_a_log_without_images_says_so() -> None:

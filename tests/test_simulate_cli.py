@@ -22,13 +22,14 @@ LOG = str(SESSION.relative_to(ROOT))
 MADE = ("--prefix", "8000", "--per-turn", "1500", "--turns", "60", "--model", "claude-sonnet-4-6")
 KEYS = [
     "schema", "assumptions", "requests", "left_out", "recorded", "growth", "closed_forms", "rows",
-    "best", "best_row", "best_whole", "searches",
+    "best", "best_row", "best_whole", "prefix_to_mend", "searches",
 ]  # fmt: skip
 ROW = [
-    "strategy", "parameters", "placement", "requests", "extra_calls", "input", "cache_read",
+    "strategy", "parameters", "placement", "requests", "extra_calls", "changed_requests", "input", "cache_read",
     "cache_write", "cache_write_1h", "uncached", "output", "cost", "cost_without_cache",
     "vs_keep_percent", "vs_keep_percent_without_cache", "rewrites", "rewritten_tokens",
-    "peak_tokens", "fits_window", "lost_tokens", "break_even_turn", "unpriced_requests", "warnings",
+    "peak_tokens", "fits_window", "lost_tokens", "unseen_tokens", "break_even_turn",
+    "unpriced_requests", "warnings",
 ]  # fmt: skip
 
 
@@ -80,7 +81,8 @@ def test_placements_stand_side_by_side() -> None:
     words = [word for name in PLACEMENTS.names for word in ("--placement", name)]
     rows = document(LOG, "--strategy", "offload", *words)["rows"]
     assert isinstance(rows, list)
-    assert [row["placement"] for row in rows] == 2 * list(PLACEMENTS.names)
+    names = ["rolling", *(name for name in PLACEMENTS.names if name != "rolling")]
+    assert [row["placement"] for row in rows] == 2 * names
     for strategy in ("keep", "offload"):
         cost = {r["placement"]: Decimal(r["cost"]) for r in rows if r["strategy"] == strategy}
         assert min(cost.values()) == cost["oracle"]
@@ -100,6 +102,56 @@ def test_an_emitted_log_is_read_back_and_costs_what_the_row_says(tmp_path: Path)
     share = rows[1]["cache_read"] / rows[1]["input"]
     assert read / (read + written) == pytest.approx(share, abs=0.1)
     assert run("diagnose", str(path)).returncode == 0
+
+
+def test_keep_emits_what_was_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "keep.jsonl"
+    run("simulate", LOG, "--strategy", "keep", "--emit", str(path))
+    bodies = [json.loads(line)["request"] for line in path.read_text().splitlines()]
+    sent = [json.loads(line)["request"] for line in SESSION.read_text().splitlines()]
+    assert len(bodies) == len(sent)
+    for own, theirs in zip(bodies, sent, strict=True):
+        for part in ("model", "max_tokens", "tools", "system", "messages"):
+            assert _unmarked(own[part]) == _unmarked(theirs[part])
+        # Tools, system prompt and last message: the rolling placement.
+        assert json.dumps(own).count('"cache_control"') == 3
+
+
+def _unmarked(value: object) -> object:
+    """A part without its breakpoints; a bare string and its one text block are the same."""
+    match value:
+        case dict():
+            kept = {name: _unmarked(v) for name, v in value.items() if name != "cache_control"}
+            if isinstance(kept.get("content"), str):
+                kept["content"] = [{"type": "text", "text": kept["content"]}]
+            return kept
+        case list():
+            return [_unmarked(each) for each in value]
+        case _:
+            return value
+
+
+@pytest.mark.parametrize("columns", ["60", "80", "120"])
+def test_no_row_of_the_table_loses_its_name_or_its_end(columns: str) -> None:
+    text = run("simulate", LOG, COLUMNS=columns).stdout.decode()
+    rows = document(LOG)["rows"]
+    assert isinstance(rows, list)
+    head = next(line for line in text.splitlines() if line.lstrip().startswith("strategy "))
+    assert head.endswith("pays")
+    for row in rows:
+        if row["changed_requests"] or row["extra_calls"]:
+            assert f"${Decimal(row['cost']):.4f}" in text
+    assert "summary_tokens=480" in text
+
+
+def test_the_command_for_the_best_row_runs_it() -> None:
+    lines = run("simulate", LOG).stdout.decode().splitlines()
+    (command,) = [line.split() for line in lines if line.strip().startswith("ctxdoc simulate")]
+    best = document(*command[2:])["rows"]
+    every = document(LOG)
+    assert isinstance(best, list)
+    assert isinstance(every["rows"], list)
+    assert best[1]["cost"] == every["rows"][every["best_row"]]["cost"]  # type: ignore[call-overload]
 
 
 def test_what_the_api_edits_itself_is_not_in_the_body(tmp_path: Path) -> None:
@@ -124,21 +176,27 @@ def test_what_the_api_edits_itself_is_not_in_the_body(tmp_path: Path) -> None:
     ("words", "said"),
     [
         ((), b"neither a log nor a made-up session"),
-        ((LOG, "--prefix", "5"), b"a log and a made-up session at once"),
+        ((LOG, "--prefix", "5"), b"--prefix goes with a made-up session"),
+        ((LOG, "--gap", "400"), b"--gap goes with a made-up session"),
+        (("--prefix", "8000"), b"--per-turn"),
+        ((LOG, "--strategy", "clear:keep=-3"), b"explain clear"),
+        ((LOG, "--optimize", "trigger"), b"write --optimize clear.trigger\n"),
+        ((LOG, "--strategy", "keep", "--emit", "-"), b"takes a file"),
+        ((LOG, "--strategy", "keep", "--strategy", "clear", "--emit", "x"), b"there are 2"),
         ((LOG, "--strategy", "cler"), b"did you mean clear"),
         ((LOG, "--strategy", "clear:keeep=2"), b"did you mean keep"),
         ((LOG, "--strategy", "clear:keep=many"), b"explain clear"),
         ((LOG, "--placement", "roling"), b"did you mean rolling"),
         ((LOG, "--sweep", "clear.trigger"), b"has no values"),
         ((LOG, "--optimize", "clear.mode"), b"--sweep"),
-        ((LOG, "--emit", "x.jsonl"), b"name it with --strategy"),
+        ((LOG, "--emit", "x.jsonl"), b"give one --strategy"),
         ((LOG, "--strategy", "keep", "--placement", "oracle", "--emit", "x.jsonl"), b"bound"),
         ((LOG, "--plot", "x.gif"), b"no .png"),
         ((LOG, "--session", "nobody"), b"no sessions begin with 'nobody'"),
-        (("--turns", "0"), b"--turns is 1 or more"),
+        (("--per-turn", "5", "--turns", "0"), b"--turns is 1 or more"),
         (("--per-turn", "100", "--output-tokens", "90"), b"use at most 20"),
         (("--per-turn", "100", "--tool-share", "3"), b"from 0 to 1"),
-        (("--turns", "99999"), b"more than 20,000"),
+        (("--per-turn", "5", "--turns", "99999"), b"more than 20,000"),
         (("nowhere.jsonl",), b"cannot read nowhere.jsonl"),
     ],
 )

@@ -33,7 +33,7 @@ FormatOption = Annotated[
     str,
     typer.Option(
         "--format",
-        help="How to write the report: text, json, markdown or html; of a replay also csv.",
+        help="How to write the report: text, json, markdown or html; csv where it is a table.",
         autocompletion=_complete_format,
     ),
 ]

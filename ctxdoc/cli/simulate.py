@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from ctxdoc.bodies import iter_lines
@@ -69,7 +70,7 @@ def simulate(
         typer.Option(
             "--strategy",
             metavar="NAME[:KEY=VALUE,...]",
-            help="A strategy to compare, several joined by +; without one the usual ones.",
+            help="A strategy to compare, several joined by +; without one, all that apply.",
             autocompletion=_complete_strategy,
             show_default=False,
         ),
@@ -79,7 +80,8 @@ def simulate(
         typer.Option(
             "--placement",
             metavar="NAME",
-            help="Where breakpoints stand: recorded, none, rolling, rolling_1h, automatic, oracle.",
+            help="Rows with other breakpoints beside the rolling ones: recorded, none, rolling_1h, "
+            "automatic, oracle.",
             autocompletion=_complete_placement,
             show_default=False,
         ),
@@ -89,7 +91,7 @@ def simulate(
         typer.Option(
             "--sweep",
             metavar="STRATEGY.KEY=A,B,C",
-            help="Try these values; several sweeps make a grid.",
+            help="Try these values; several sweeps make one grid.",
             show_default=False,
         ),
     ] = None,
@@ -98,36 +100,46 @@ def simulate(
         typer.Option(
             "--optimize",
             metavar="STRATEGY.KEY[=LOW..HIGH]",
-            help="Find the cheapest value.",
+            help="Find the cheapest value; several are each looked for alone.",
             show_default=False,
         ),
     ] = None,
     prefix: Annotated[
-        int | None, typer.Option("--prefix", metavar="P", help="Tokens of tools and system prompt.")
+        int | None,
+        typer.Option(
+            "--prefix", metavar="P", help="Made-up session: tokens of tools and system prompt."
+        ),
     ] = None,
     per_turn: Annotated[
-        int | None, typer.Option("--per-turn", metavar="A", help="Tokens that each turn adds.")
+        int | None,
+        typer.Option("--per-turn", metavar="A", help="Made-up session: tokens each turn adds."),
     ] = None,
     turns: Annotated[
-        int | None, typer.Option("--turns", metavar="N", help="Requests of a made-up session.")
+        int | None, typer.Option("--turns", metavar="N", help="Made-up session: requests; 20.")
     ] = None,
     tool_share: Annotated[
-        float, typer.Option("--tool-share", help="Share of A that is tool results.")
-    ] = 0.8,
+        float | None,
+        typer.Option("--tool-share", help="Made-up session: share of A in tool results; 0.8."),
+    ] = None,
     payload: Annotated[
-        int, typer.Option("--payload", metavar="X", help="A tool result of X tokens at the start.")
-    ] = 0,
+        int | None,
+        typer.Option(
+            "--payload", metavar="X", help="Made-up session: a tool result of X tokens at first."
+        ),
+    ] = None,
     gap: Annotated[
-        float, typer.Option("--gap", metavar="SECONDS", help="From one request to the next.")
-    ] = 20.0,
+        float | None,
+        typer.Option("--gap", metavar="SECONDS", help="Made-up session: between requests; 20."),
+    ] = None,
     output_tokens: Annotated[
         int | None,
         typer.Option(
-            "--output-tokens", metavar="O", help="Of each answer; a fifth of A without it."
+            "--output-tokens", metavar="O", help="Made-up session: of each answer; a fifth of A."
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", help="Let A and the gaps vary by half.")
+        int | None,
+        typer.Option("--seed", help="Made-up session: let A and the gaps vary by half."),
     ] = None,
     session: Annotated[
         str,
@@ -157,8 +169,9 @@ def simulate(
 ) -> None:
     """Simulate trim, window, clear, compact and offload on a session, under caching and without.
 
-    A recorded log, or a made-up session: turn k sends P + A·k tokens. Each strategy is replayed through
-    the same cache and priced alike; what the model would no longer see is counted and not priced.
+    A recorded log, or a made-up session: turn k sends P + A·k tokens to claude-sonnet-5-5, or to --model.
+    Each strategy is replayed through the same cache and priced alike; what the model would no longer see
+    is counted and not priced.
 
     \b
     Examples:
@@ -174,55 +187,82 @@ def simulate(
     check_model(model)
     check_plot(plot)
     chosen = [parse_specs(text) for text in strategy or ()]
-    places = [PLACEMENTS[name] for name in placement or ("rolling",)]
+    places = [PLACEMENTS[name] for name in placement or ()]
+    # What is searched and written stands under the placement that was asked for.
+    place = places[0] if places else PLACEMENTS["rolling"]
     wanted = [parse_sweep(text) for text in sweeps or ()]
     best = [parse_optimum(text) for text in optimize or ()]
-    _check_emit(emit, chosen, places[0])
-    is_made_up = any(number is not None for number in (prefix, per_turn, turns))
-    _check_source(logs, is_made_up)
+    _check_emit(emit, chosen, place)
+    given = {
+        "prefix": prefix,
+        "per_turn": per_turn,
+        "turns": turns,
+        "tool_share": tool_share,
+        "payload": payload,
+        "gap": gap,
+        "output": output_tokens,
+        "seed": seed,
+    }
+    shape = _shape(logs, {name: value for name, value in given.items() if value is not None}, model)
     # Nothing here refers to itself in circles.
     gc.disable()
-    if is_made_up:
-        shape = Shape(
-            prefix=prefix or 0,
-            per_turn=per_turn or 0,
-            turns=20 if turns is None else turns,
-            tool_share=tool_share,
-            payload=payload,
-            gap=gap,
-            output=output_tokens,
-            seed=seed,
-            model=model or MODEL,
-        )
+    if shape is not None:
         simulation = Simulation(made_session(shape))
     else:
         found = _recorded(logs or [], session, model, strict=strict, quiet=quiet)
         simulation = Simulation(found)
-    searches = _searched(simulation, chosen, wanted, best, places[0])
-    comparison = compare(simulation, chosen or _named(searches), places, searches)
+    comparison = compare(
+        simulation, chosen, places, _searched(simulation, chosen, wanted, best, place)
+    )
     if plot:
         _draw(comparison, plot)
     if emit:
-        written = b"".join(iter_lines(simulation, chosen[0], places[0]))
-        write_bytes(Path(emit), written, "--emit")
-    report = simulate_report(comparison, verbose=verbose, excerpts=not no_excerpts)
+        write_bytes(Path(emit), b"".join(iter_lines(simulation, chosen[0], place)), "--emit")
+    report = simulate_report(comparison, verbose=verbose, excerpts=not no_excerpts, logs=logs or ())
     write_report(report, form, output, no_color=no_color)
 
 
-def _check_source(logs: list[str] | None, is_made_up: bool) -> None:
-    if is_made_up and logs:
-        raise InputError("a log and a made-up session at once", "leave out LOG, or --prefix")
-    if not is_made_up and not logs:
+def _shape(logs: list[str] | None, given: Mapping[str, int | float], model: str) -> Shape | None:
+    """The made-up session that was asked for; None where a log was.
+
+    Raises InputError for both, for neither, and for one without its growth.
+    """
+    if given and logs:
+        raise InputError(
+            f"{_option(next(iter(given)))} goes with a made-up session, and there is a log",
+            "leave out one of them",
+        )
+    if logs:
+        return None
+    if not given:
         raise InputError(
             "there is neither a log nor a made-up session",
             "name a log, or give --prefix, --per-turn and --turns",
         )
+    if "per_turn" not in given:
+        raise InputError(
+            "nothing says what a turn adds to the made-up session", "give --per-turn, as in 1500"
+        )
+    return msgspec.convert({"prefix": 0, "turns": TURNS, **given, "model": model or MODEL}, Shape)
+
+
+def _option(name: str) -> str:
+    return {"output": "--output-tokens"}.get(name, f"--{name.replace('_', '-')}")
+
+
+TURNS = 20
 
 
 def _check_emit(emit: str, chosen: Sequence[tuple[Spec, ...]], place: Placement) -> None:
-    if emit and len(chosen) != 1:
-        raise InputError("--emit writes one strategy", "name it with --strategy")
-    if emit and place.bound:
+    if not emit:
+        return
+    if len(chosen) != 1:
+        raise InputError(
+            f"--emit writes one strategy, and there are {len(chosen)}", "give one --strategy"
+        )
+    if emit == "-":
+        raise InputError("--emit takes a file: the report goes to standard output", "name a file")
+    if place.bound:
         raise InputError("the oracle is a bound and places no breakpoints", "choose another")
 
 
@@ -251,11 +291,6 @@ def _searched(
     for target, ends in best:
         found.append(optimum(simulation, base_of(chosen, [target]), target, ends, place))
     return found
-
-
-def _named(searches: Sequence[Found]) -> list[tuple[Spec, ...]]:
-    """The cheapest of each search, to stand beside keeping everything."""
-    return [found.best.row.specs for found in searches if found.best is not None]
 
 
 def _draw(comparison: Comparison, plot: str) -> None:

@@ -51,6 +51,17 @@ TOPICS = {
              share of what every request that held it read, wrote and paid in full.
   lost       In the list of what to do: money that was for nothing. "These cost" stands for blocks
              that may be needed. The amounts overlap.""",
+    "images": """What images cost (vision page, 2026-08-22)
+
+  tokens     ⌈w/28⌉·⌈h/28⌉ patches, after the API's own resizing: at most 1,568 px a side and 1,568 tokens in
+             the standard tier, 2,576 px and 4,784 tokens in the high one, which newer models have.
+  steps      Between two multiples of 28 pixels a smaller image costs as much: only sizes that cross
+             a step save something.
+  life       An image is sent again on every turn: written once, read from the cache later. Dropping it
+             afterwards rewrites all that stands behind it; sending it smaller from the start does not.
+  PDF        Each page counts as text and as an image; its tokens are a range, estimated.
+  limits     8,000 px a side; 2,000 px where a request holds more than 20; 100 images on models with the
+             window of 200,000 tokens, 600 on the others; 10 MB as base64 each, 32 MB a request.""",
     "simulate": """The words of a simulation
 
   strategy   What of the history is sent: keep, trim, window, clear, compact, offload … Each is

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from io import StringIO
 from itertools import groupby
+from typing import NamedTuple
 
 from rich.console import Console, OverflowMethod
 from rich.padding import Padding
@@ -22,6 +23,7 @@ from ctxdoc.reports import (
     Report,
     Snippet,
     Table,
+    counted,
 )
 from ctxdoc.visible import harmless
 
@@ -29,6 +31,10 @@ TONES = {"good": "bold green", "bad": "bold red", "warn": "bold yellow", "plain"
 LABEL_WIDTH = 8
 SHORT_WORD = 10
 """Characters that a column of a table has at least, where its words are so long."""
+LONG_WORD = 24
+"""Characters of a word from which on it is broken."""
+GAP = 2
+"""Blanks between two columns."""
 
 
 def _write(report: Report, style: Style) -> str:
@@ -115,24 +121,48 @@ def _snippet(part: Snippet) -> RichTable:
 def _print_table(console: Console, part: Table) -> None:
     if part.title:
         console.print(_said(part.title, style="bold"))
-    table = RichTable(box=None, padding=(0, 2, 0, 0), header_style="dim", show_edge=False)
-    for index, column in enumerate(part.columns):
-        numeric = all(
-            row[index].lstrip("+-<$")[:1].isdigit() or row[index] in ("-", "none")
-            for row in part.rows
-        )
-        words = [word for row in part.rows for word in row[index].split()]
+    indent = 2 if part.title else LABEL_WIDTH + 1
+    columns = [_column(part, index) for index in range(len(part.columns))]
+    shown = list(range(len(columns)))
+    for index in part.optional:
+        if sum(columns[i].least + GAP for i in shown) <= console.width - indent:
+            break
+        shown.remove(index)
+    fits = sum(columns[i].least + GAP for i in shown) <= console.width - indent
+    table = RichTable(box=None, padding=(0, GAP, 0, 0), header_style="dim", show_edge=False)
+    for column in (columns[i] for i in shown):
         table.add_column(
-            column,
-            justify="right" if numeric else "left",
+            column.title,
+            justify="right" if column.numeric else "left",
             overflow="fold",
-            no_wrap=numeric,
-            min_width=min(SHORT_WORD, max(map(len, [column, *words]))),
+            no_wrap=column.numeric and fits,
+            min_width=column.least if fits else min(column.least, SHORT_WORD),
         )
     for row in part.rows:
-        table.add_row(*(_said(cell) for cell in row))
-    console.print(Padding(table, (0, 0, 0, 2 if part.title else LABEL_WIDTH + 1)))
+        table.add_row(*(_said(row[i]) for i in shown))
+    console.print(Padding(table, (0, 0, 0, indent)))
+    left = len(columns) - len(shown)
+    if left:
+        text = f"{counted(left, 'column')} left out at this width; --format csv or json has all"
+        console.print(Padding(_said(text, style="dim"), (0, 0, 0, indent)))
     console.print()
+
+
+class _Column(NamedTuple):
+    title: str
+    numeric: bool
+    least: int
+    """Characters without which it cannot be read."""
+
+
+def _column(part: Table, index: int) -> _Column:
+    cells = [row[index] for row in part.rows]
+    numeric = all(cell.lstrip("+-<$")[:1].isdigit() or cell in ("-", "none") for cell in cells)
+    title = part.columns[index]
+    if numeric:
+        return _Column(title, True, max(map(len, [title, *cells])))
+    words = [word for cell in cells for word in cell.split()]
+    return _Column(title, False, min(LONG_WORD, max(map(len, [title, *words]))))
 
 
 OUTPUT = Output(id="text", title="for a terminal", write=_write)

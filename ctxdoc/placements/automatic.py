@@ -18,4 +18,6 @@ def _place(prompt: Prompt) -> tuple[Mark, ...]:
     return () if index is None else (Mark(index, "5m"),)
 
 
-PLACEMENT = Placement(id="automatic", title="one top-level cache_control", place=_place)
+PLACEMENT = Placement(
+    id="automatic", title="one top-level cache_control", place=_place, top_level=True
+)

@@ -18,6 +18,8 @@ class Placement(Struct, frozen=True, kw_only=True):
     title: str
     place: Callable[[Prompt], tuple[Mark, ...]]
     """The breakpoints of a prompt, from the first block to the last."""
+    top_level: bool = False
+    """Whether the body asks for it as a whole, and no block is marked."""
     bound: bool = False
     """Whether it is no placement but the bound of what any can reach."""
 

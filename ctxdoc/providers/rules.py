@@ -10,6 +10,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+LARGE_WINDOW = 1_000_000
+"""Tokens of the larger of the two windows that models have (context-windows page, 2026-10-08)."""
+
 
 class ModelRule(Struct, frozen=True, kw_only=True):
     """One model's row: limits in tokens, each with its source and date."""
@@ -32,6 +35,11 @@ class ModelRule(Struct, frozen=True, kw_only=True):
     source: str
     date: str
     known: bool = True
+
+    @property
+    def has_large_window(self) -> bool:
+        """Whether it has the larger of the two windows, on which other limits rest."""
+        return self.window >= LARGE_WINDOW
 
 
 class Provider(Struct, frozen=True, kw_only=True, dict=True):

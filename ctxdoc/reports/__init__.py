@@ -16,6 +16,7 @@ from ctxdoc.reports.base import (
     Row,
     Snippet,
     Table,
+    counted,
 )
 
 __all__ = [
@@ -32,4 +33,5 @@ __all__ = [
     "Row",
     "Snippet",
     "Table",
+    "counted",
 ]

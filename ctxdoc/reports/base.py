@@ -54,6 +54,8 @@ class Table(Struct, frozen=True):
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    optional: tuple[int, ...] = ()
+    """Columns that are left out where the page is too narrow, the first ones first."""
 
 
 class Notes(Struct, frozen=True):

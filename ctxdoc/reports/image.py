@@ -12,15 +12,15 @@ from ctxdoc.images import (
     PATCH,
     PDF_TEXT,
     TIERS,
-    Picture,
     Smaller,
     image_tokens,
     next_step,
     old_tokens,
     resized,
+    short_side,
     smaller_sizes,
 )
-from ctxdoc.pictures import Sent, faults_of
+from ctxdoc.pictures import Asked, Sent, faults_of
 from ctxdoc.price_table import Rates
 from ctxdoc.pricing import MILLION
 from ctxdoc.providers import ModelRule
@@ -44,20 +44,8 @@ from ctxdoc.reports.base import Row as Line
 SCHEMA = "ctxdoc/image/1"
 MOST_LISTED = 60
 EDGES = range(14, 3_001, 2)
-
-
-class Asked(Struct, frozen=True, kw_only=True):
-    """An image that was asked about."""
-
-    source: str
-    """The size or the file as it was given."""
-    width: int = 0
-    height: int = 0
-    picture: Picture | None = None
-    """None for a size."""
-    notes: tuple[str, ...] = ()
-    pages: int | None = None
-    """Of a PDF, which has no size."""
+LARGE = 10_000
+"""Makes any size larger than all limits."""
 
 
 class Bill(Struct, frozen=True, kw_only=True):
@@ -129,7 +117,7 @@ def _image(each: Asked, bill: Bill) -> Iterator[Part]:
             f"{old_tokens(each.width, each.height):,})",
         ),
         Line("Money", _money(tokens, bill)),
-        *(Line("", note) for note in each.notes),
+        *(Line("", note) for note in (*each.warnings, *each.notes)),
     ]
     lines += [Line("Smaller" if not n else "", text) for n, text in enumerate(_smaller(each, bill))]
     yield Fields(tuple(lines))
@@ -186,7 +174,7 @@ def _pdf(each: Asked, bill: Bill) -> Iterator[Part]:
                 f"each page as an image of at most {budget:,}: up to {pages * (high + budget):,} "
                 "(estimated; pdf-support page, 2026-08-22)",
             ),
-            *(Line("", note) for note in each.notes),
+            *(Line("", note) for note in (*each.warnings, *each.notes)),
         )
     )
 
@@ -198,7 +186,13 @@ def curve_of(asked: Sequence[Asked], bill: Bill) -> Curves:
     curves = []
     for tier, (edge, budget) in TIERS.items():
         xs = [side for side in EDGES if side * short // long >= 1] or [long]
-        ys = [float(image_tokens(side, max(1, round(side * short / long)), tier)) for side in xs]
+        # Beyond the limits every size is made the same one.
+        most = image_tokens(long * LARGE, short * LARGE, tier)
+        sizes = [(side, short_side(side, long, short)) for side in xs]
+        ys = [
+            float(image_tokens(*size, tier) if resized(*size, tier) == size else most)
+            for size in sizes
+        ]
         curves.append(
             Curve(
                 label=f"{tier} resolution: at most {edge:,} px, {budget:,} tokens",
@@ -206,9 +200,15 @@ def curve_of(asked: Sequence[Asked], bill: Bill) -> Curves:
                 ys=tuple(ys),
             )
         )
-    top = [float(side) for side in EDGES if side * side * short / long / 750 <= max(curves[-1].ys)]
-    old = [old_tokens(int(side), max(1, round(side * short / long))) for side in top]
-    curves.append(Curve(label="old rule w·h/750", xs=tuple(top), ys=tuple(map(float, old))))
+    old = [(float(side), float(old_tokens(side, short_side(side, long, short)))) for side in EDGES]
+    old = [point for point in old if point[1] <= max(curves[-1].ys)]
+    curves.append(
+        Curve(
+            label="old rule w·h/750",
+            xs=tuple(x for x, _ in old),
+            ys=tuple(y for _, y in old),
+        )
+    )
     here = float(_tokens(first, bill))
     curves.append(
         Curve(
@@ -233,7 +233,8 @@ def _json(each: Asked, bill: Bill) -> Json:
             "pages": each.pages,
             "tokens_at_least": each.pages * PDF_TEXT[0],
             "tokens_at_most": each.pages * (PDF_TEXT[1] + budget),
-            "warnings": list(each.notes),
+            "warnings": list(each.warnings),
+            "notes": list(each.notes),
         }
     tier, tokens, rates = bill.rule.image_tier, _tokens(each, bill), bill.rates
     width, height = resized(each.width, each.height, tier)
@@ -256,40 +257,42 @@ def _json(each: Asked, bill: Bill) -> Json:
         ],
         "kind": each.picture.kind if each.picture else None,
         "bytes": each.picture.size if each.picture else None,
-        "warnings": [*each.notes, *(faults_of(each.picture) if each.picture else ())],
+        "warnings": list(each.warnings),
+        "notes": list(each.notes),
     }
 
 
-def log_report(sent: Sequence[Sent], source: str, requests: int, faults: Sequence[str]) -> Report:
-    """The report on the images of a log."""
+def log_report(
+    sent: Sequence[Sent], source: str, requests: int, faults: Sequence[str], documents: int = 0
+) -> Report:
+    """The report on the images of a log, in which so many documents stand beside them."""
     return Report(
-        parts=tuple(_log_parts(sent, source, requests, faults)),
+        parts=tuple(_log_parts(sent, source, requests, faults, documents)),
         make_data=lambda: {
             "schema": SCHEMA,
-            "images": [_sent_json(each, source) for each in sent],
+            "images": [_sent_json(each) for each in sent],
+            "documents": documents,
             "warnings": list(faults),
         },
     )
 
 
 def _log_parts(
-    sent: Sequence[Sent], source: str, requests: int, faults: Sequence[str]
+    sent: Sequence[Sent], source: str, requests: int, faults: Sequence[str], documents: int
 ) -> Iterator[Part]:
     under = f"{source}: {counted(requests, 'request')}"
     if not sent:
         yield Headline("IMAGES", "plain", "no request of the log holds an image", under)
+        yield from _uncounted(0, documents)
         return
     known = [each for each in sent if each.tokens is not None]
     again = sum((each.tokens or 0) * each.times for each in known)
-    costs = [each.cost for each in known]
+    costs = [each.cost for each in sent]
     whole = sum((cost or Decimal(0) for cost in costs), Decimal(0))
     price = f", {money_text(whole)} over their life" if None not in costs else ""
-    yield Headline(
-        "IMAGES",
-        "plain",
-        f"{counted(len(sent), 'image')}, sent to {tokens_text(again)} tokens in all{price}",
-        under,
-    )
+    tokens = f", sent to {tokens_text(again)} tokens in all" if known else "; no size is known"
+    yield Headline("IMAGES", "plain", f"{counted(len(sent), 'image')}{tokens}{price}", under)
+    several = len({each.source for each in sent}) > 1
     order = sorted(range(len(sent)), key=lambda i: (-(sent[i].cost or Decimal(0)), i))
     yield Table(
         title="",
@@ -302,20 +305,19 @@ def _log_parts(
             "tokens",
             "times",
             "cost",
-            "",
+            "bytes of",
+            *(["log"] if several else []),
             "JSON path",
         ),
-        rows=tuple(tuple(_log_row(place + 1, sent[place])) for place in order[:MOST_LISTED]),
+        rows=tuple(
+            tuple(_log_row(place + 1, sent[place], several)) for place in order[:MOST_LISTED]
+        ),
+        optional=(4, 3, 8),
     )
     left = len(sent) - MOST_LISTED
     if left > 0:
         yield Notes("", (f"{left:,} more are in --format json",))
-    unknown = len(sent) - len(known)
-    if unknown:
-        yield Notes(
-            "Not counted, because",
-            (f"{counted(unknown, 'image')} stand in the log as a reference only",),
-        )
+    yield from _uncounted(len(sent) - len(known), documents)
     if faults:
         yield Notes("Warnings", tuple(faults))
     yield Notes(
@@ -327,7 +329,20 @@ def _log_parts(
     )
 
 
-def _log_row(place: int, each: Sent) -> Iterator[str]:
+def _uncounted(unknown: int, documents: int) -> Iterator[Part]:
+    lines = []
+    if unknown:
+        stand = "stands" if unknown == 1 else "stand"
+        lines.append(f"{counted(unknown, 'image')} {stand} in the log as a reference only")
+    if documents:
+        lines.append(
+            f"{counted(documents, 'document')}: pages are counted as text and as images by the API"
+        )
+    if lines:
+        yield Notes("Not counted, because", tuple(lines))
+
+
+def _log_row(place: int, each: Sent, several: bool) -> Iterator[str]:
     picture = each.picture
     yield str(place)
     yield f"#{each.request}"
@@ -341,15 +356,17 @@ def _log_row(place: int, each: Sent) -> Iterator[str]:
     yield tokens_text(each.tokens)
     yield str(each.times)
     yield money_text(each.cost)
-    yield f"same as {each.same_as}" if each.same_as else ""
+    yield f"#{each.same_as}" if each.same_as else "-"
+    if several:
+        yield each.source
     yield each.json_path
 
 
-def _sent_json(each: Sent, source: str) -> Json:
+def _sent_json(each: Sent) -> Json:
     picture = each.picture
     width, height = resized(picture.width, picture.height, each.tier) if picture else (None, None)
     return {
-        "source": source,
+        "source": each.source,
         "width": picture.width if picture else None,
         "height": picture.height if picture else None,
         "model": each.model,

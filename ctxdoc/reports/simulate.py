@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
@@ -33,7 +34,7 @@ from ctxdoc.reports.blocks import first_line
 from ctxdoc.reports.simulate_json import parameters_json, row_json, simulate_json
 from ctxdoc.search import Found
 from ctxdoc.simulate import Lost, Row
-from ctxdoc.strategies import Spec
+from ctxdoc.strategies import Spec, as_number
 
 SHOWN_BLOCKS = 20
 """Blocks that --verbose lists for a strategy."""
@@ -46,20 +47,32 @@ QUALITY = (
 
 
 def simulate_report(
-    comparison: Comparison, *, verbose: bool = False, excerpts: bool = True
+    comparison: Comparison,
+    *,
+    verbose: bool = False,
+    excerpts: bool = True,
+    logs: Sequence[str] = (),
 ) -> Report:
-    """The parts in the order in which a person reads them."""
+    """The parts in the order in which a person reads them.
+
+    `logs` are the paths as they were given, for the commands that show more.
+    """
     return Report(
-        parts=tuple(_parts(comparison, verbose=verbose, excerpts=excerpts)),
+        parts=tuple(_parts(comparison, logs, verbose=verbose, excerpts=excerpts)),
         make_data=lambda: simulate_json(comparison, excerpts=excerpts and verbose),
         make_records=lambda: _records(comparison),
     )
 
 
-def _parts(comparison: Comparison, *, verbose: bool, excerpts: bool) -> Iterator[Part]:
+def _parts(
+    comparison: Comparison, logs: Sequence[str], *, verbose: bool, excerpts: bool
+) -> Iterator[Part]:
     yield _headline(comparison)
-    yield Fields(tuple(_main_rows(comparison)))
+    yield Fields((*_first_rows(comparison, logs), *_main_rows(comparison, logs)))
     yield _table(comparison)
+    idle = [label_of(row) for row in comparison.own_rows if _is_left_out(row, comparison)]
+    if idle:
+        yield Fields((Line("", f"no effect here, a mark is never reached: {'; '.join(idle)}"),))
     for found in comparison.found:
         yield _points(found)
     if comparison.forms:
@@ -79,24 +92,47 @@ def _parts(comparison: Comparison, *, verbose: bool, excerpts: bool) -> Iterator
 
 
 def _headline(comparison: Comparison) -> Headline:
-    keep, best = comparison.keep, comparison.best
+    keep, best, recorded = comparison.keep, comparison.best, comparison.recorded
     count = counted(keep.requests, "request")
     under = f"under {comparison.placement.id} breakpoints ({comparison.placement.title})"
-    if best is None or keep.cost is None:
-        return Headline("SIMULATED", "plain", f"{count}; the model has no price", under)
-    dearer = [row for row in comparison.own_rows if row.cost and row.cost > keep.cost]
-    if best.cost is None or best.cost >= keep.cost:
+    if best is None or best.cost is None or keep.cost is None:
+        why = "the model has no price" if keep.cost is None else "no prompt fits the window"
+        return Headline("SIMULATED", "plain", f"{count}; {why}", under)
+    paid = recorded.cost if recorded is not None else None
+    if paid is not None and abs(paid - keep.cost) > WORTH_SAYING * paid:
+        text = (
+            f"{count}: {money_text(paid)} with the breakpoints as sent; {keep.placement.id} ones alone "
+            f"{money_text(keep.cost)} ({_change(keep.cost, paid)})"
+        )
+        if best is not keep and best.cost < keep.cost:
+            text += f", with {label_of(best)} {money_text(best.cost)} ({_change(best.cost, paid)})"
+    elif best is keep or best.cost >= keep.cost:
         text = f"{count}: keeping everything is cheapest, {money_text(keep.cost)}"
     else:
         text = (
-            f"{count}: {label_of(best)} is cheapest, {money_text(best.cost)} instead of "
-            f"{money_text(keep.cost)} ({change_text(best.cost, keep.cost)})"
+            f"{count}: {_named(best, comparison)} is cheapest, {money_text(best.cost)} instead of "
+            f"{money_text(keep.cost)} ({_change(best.cost, keep.cost)})"
         )
+    others = [row for row in comparison.own_rows if row is not keep and not row.is_idle]
+    dearer = [row for row in others if row.cost and row.cost > keep.cost]
     if dearer:
-        text += (
-            f"; {len(dearer)} of {len(comparison.own_rows) - 1} cost more than keeping everything"
-        )
+        text += f"; {len(dearer)} of {len(others)} cost more than keeping everything"
     return Headline("SIMULATED", "plain", text, under)
+
+
+WORTH_SAYING = Decimal("0.01")
+"""Share of the cost from which on a difference is worth a word in the headline."""
+
+
+def _change(value: Decimal, other: Decimal) -> str:
+    text = change_text(value, other)
+    return "under 1%" if text == "0%" and value != other else text
+
+
+def _named(row: Row, comparison: Comparison) -> str:
+    """A strategy, with its placement where that is another one."""
+    own = row.placement is comparison.placement
+    return label_of(row) + ("" if own else f" @{row.placement.id}")
 
 
 def label_of(row: Row) -> str:
@@ -112,7 +148,23 @@ def _given(value: str) -> str:
     return short_text(int(value)) if value.isdecimal() and int(value) >= 10_000 else value
 
 
-def _main_rows(comparison: Comparison) -> Iterator[Line]:
+def _first_rows(comparison: Comparison, logs: Sequence[str]) -> Iterator[Line]:
+    """What is to be done before anything is chosen."""
+    if not comparison.is_dead:
+        return
+    keep = comparison.keep
+    yield Line(
+        "First",
+        f"mend the prefix: it breaks on {keep.rewrites:,} of {keep.requests:,} requests, and "
+        f"{keep.rewritten_tokens:,} tokens are sent again behind a change, whatever is chosen below; "
+        "this says why:",
+        strong=True,
+    )
+    if logs and "-" not in logs:
+        yield Line("", f"ctxdoc replay {shlex.join(logs)}", is_command=True)
+
+
+def _main_rows(comparison: Comparison, logs: Sequence[str]) -> Iterator[Line]:
     keep, best, whole = comparison.keep, comparison.best, comparison.best_whole
     recorded = comparison.recorded
     if recorded is not None:
@@ -129,15 +181,23 @@ def _main_rows(comparison: Comparison) -> Iterator[Line]:
             "Recorded",
             f"{money_text(comparison.billed)} billed; where its breakpoints stood is not known",
         )
-    if best is not None:
-        unseen = tokens_text(best.lost_tokens)
-        rest = f"; the model never sees {unseen} tokens, as long as it reads none again"
-        rest = rest if best.lost else ""
-        yield Line("Cheapest", f"{label_of(best)}: {money_text(best.cost)}{rest}", strong=True)
+    if best is not None and best is not keep:
+        yield Line(
+            "Cheapest",
+            f"{_named(best, comparison)}: {money_text(best.cost)}{_unseen_text(best, comparison)}",
+            strong=True,
+        )
+        if logs and "-" not in logs and best.placement is comparison.placement:
+            chosen = shlex.join([*logs, "--strategy", best.text])
+            yield Line("", f"ctxdoc simulate {chosen} --verbose", is_command=True)
     if whole is not None and whole is not best:
         yield Line(
-            "Whole",
-            f"with nothing taken from the model: {label_of(whole)}, {money_text(whole.cost)}",
+            "Complete",
+            f"with nothing taken from the model: {_named(whole, comparison)}, {money_text(whole.cost)}",
+        )
+    if not keep.fits:
+        yield Line(
+            "Window", "keeping everything exceeds the model's window, and is no choice: see below"
         )
     growth = comparison.growth
     if growth is not None and growth.turns > 2:
@@ -154,8 +214,26 @@ def _main_rows(comparison: Comparison) -> Iterator[Line]:
         )
 
 
+def _unseen_text(row: Row, comparison: Comparison) -> str:
+    """What of the history the model would not have."""
+    if not row.lost:
+        return ""
+    share = f"{row.lost_tokens:,} of {comparison.history_tokens:,} tokens of history"
+    edits = [spec.definition.edits for spec in row.specs]
+    if not any(edits):
+        return f"; {share} are never shown to the model, unless it reads them again"
+    later = "are taken from the model later" if all(edits) else "are never shown, or taken later"
+    return f"; {share} {later}"
+
+
+def _is_left_out(row: Row, comparison: Comparison) -> bool:
+    """Whether a row only repeats that of keeping everything."""
+    return row is not comparison.against_keep(row) and row.is_idle
+
+
 def _table(comparison: Comparison) -> Table:
-    rows = sorted(comparison.rows, key=_by_cost)
+    shown = [row for row in comparison.rows if not _is_left_out(row, comparison)]
+    rows = sorted(shown, key=_by_cost)
     several = len({row.placement.id for row in rows}) > 1
     return Table(
         title="",
@@ -163,6 +241,7 @@ def _table(comparison: Comparison) -> Table:
             "strategy", "input", "read", "cost", "± keep", "no cache", "± keep", "moved", "unseen", "pays",
         ),
         rows=tuple(tuple(_cells(row, comparison, several)) for row in rows),
+        optional=(6, 5, 7, 2, 1, 8),
     )  # fmt: skip
 
 
@@ -191,12 +270,15 @@ def _points(found: Found) -> Table:
     """The values that were tried; of many, those around the best."""
     points = list(found.points)
     best = found.best
+    title = "Tried: " + " × ".join(map(str, found.targets))
+    if found.is_flat:
+        title += ": it makes no difference"
     if len(points) > SHOWN_POINTS and best is not None:
         at = points.index(best)
         step = max(1, len(points) // (SHOWN_POINTS - 1))
         points = [p for i, p in enumerate(points) if i % step == 0 or abs(i - at) <= 1]
     return Table(
-        title="Tried: " + " × ".join(map(str, found.targets)),
+        title=title,
         columns=(*(str(target) for target in found.targets), "cost", "input", "read", "unseen", ""),
         rows=tuple(
             (
@@ -205,10 +287,11 @@ def _points(found: Found) -> Table:
                 short_text(point.row.usage.input),
                 share_text(point.row.usage.cache_read, point.row.usage.input),
                 short_text(point.row.lost_tokens),
-                "cheapest" if point is best else "",
+                "cheapest" if point is best and not found.is_flat else "",
             )
             for point in points
         ),
+        optional=(len(found.targets) + 2, len(found.targets) + 1),
     )
 
 
@@ -218,17 +301,25 @@ def _forms(forms: Sequence[Form]) -> Table:
         columns=("what", "formula", "by formula", "simulated", "off by"),
         rows=tuple(
             (
-                form.name,
+                f"{label_of(form.row)} {form.name}" if form.row else form.name,
                 form.formula,
                 _number(form.value, form.unit),
                 _number(form.simulated, form.unit),
-                "-"
-                if form.difference is None
-                else f"{form.difference:+.1%}".replace("-0.0", "0.0").replace("+0.0", "0.0"),
+                _off_by(form),
             )
             for form in forms
         ),
     )
+
+
+def _off_by(form: Form) -> str:
+    if form.value is None or not form.simulated:
+        return "-"
+    if form.unit == "request":
+        off = round(form.value) - round(form.simulated)
+        return "0" if not off else f"{off:+,} {'request' if abs(off) == 1 else 'requests'}"
+    text = f"{form.value / form.simulated - 1:+.1%}"
+    return text[1:] if text in ("+0.0%", "-0.0%") else text
 
 
 def _number(value: float | None, unit: str) -> str:
@@ -302,6 +393,12 @@ def _few(names: Sequence[str]) -> str:
 
 def _more(comparison: Comparison) -> Iterator[str]:
     yield "ctxdoc explain STRATEGY says what one does and which parameters it takes"
+    recorded, keep = comparison.recorded, comparison.keep
+    if recorded is not None and recorded.cost and keep.cost and keep.cost < recorded.cost:
+        yield (
+            "ctxdoc explain rolling says which blocks get cache_control; --strategy keep --emit FILE "
+            "writes the requests with it"
+        )
     if any(row.lost for row in comparison.own_rows):
         yield "--verbose lists what the model would not see; --emit FILE writes the requests of one strategy"
 
@@ -309,26 +406,35 @@ def _more(comparison: Comparison) -> Iterator[str]:
 def pictures_of(comparison: Comparison) -> Iterator[Curves | Heat]:
     """The cost and the prompts over the requests, or the searches."""
     for found in comparison.found:
-        yield from _search_picture(found)
+        yield from _search_picture(found, comparison.keep)
     if not comparison.found:
         yield _strategies_picture(comparison)
 
 
 def _strategies_picture(comparison: Comparison) -> Curves:
-    rows = [row for row in comparison.rows if row.cost is not None]
+    """The cheapest strategies beside keeping everything; those that cost the same are one curve."""
+    same: dict[tuple[object, ...], list[Row]] = {}
+    for row in sorted(comparison.rows, key=_by_cost):
+        if row.cost is not None:
+            same.setdefault((row.costs, row.prompts), []).append(row)
+    groups = list(same.values())
+    shown = [g for n, g in enumerate(groups) if n < MOST_CURVES - 1 or comparison.keep in g]
+    shown = shown[: MOST_CURVES - 1] + shown[MOST_CURVES - 1 :][-1:]
     numbers = tuple(float(n) for n in range(1, comparison.keep.requests + 1))
-    several = len({row.placement.id for row in rows}) > 1
     costs, sizes = [], []
-    for row in rows:
-        name = label_of(row) + (f" @{row.placement.id}" if several else "")
+    for rows in shown:
+        name = " = ".join(_named(row, comparison) for row in rows[:2])
+        name += f" and {len(rows) - 2} more" if len(rows) > 2 else ""
         total, sums = 0, []
-        for cost in row.costs:
+        for cost in rows[0].costs:
             total += cost or 0
             sums.append(float(dollars(total)))
-        costs.append(Curve(label=f"{name} {money_text(row.cost)}", xs=numbers, ys=tuple(sums)))
-        sizes.append(Curve(label=name, xs=numbers, ys=tuple(map(float, row.prompts))))
+        costs.append(Curve(label=f"{name} {money_text(rows[0].cost)}", xs=numbers, ys=tuple(sums)))
+        sizes.append(Curve(label=name, xs=numbers, ys=tuple(map(float, rows[0].prompts))))
+    left = len(groups) - len(shown)
+    more = f"; {left} dearer ones are not drawn" if left else ""
     return Curves(
-        title=f"Cost and prompt by request, {comparison.placement.id} breakpoints (simulated)",
+        title=f"Cost and prompt by request, {comparison.placement.id} breakpoints (simulated){more}",
         axis="request, in time order",
         panels=(
             Panel(label="USD in all", unit="USD", curves=tuple(costs)),
@@ -337,12 +443,19 @@ def _strategies_picture(comparison: Comparison) -> Curves:
     )
 
 
-def _search_picture(found: Found) -> Iterator[Curves | Heat]:
+MOST_CURVES = 7
+"""As many as there are colours."""
+
+
+def _search_picture(found: Found, keep: Row) -> Iterator[Curves | Heat]:
     if found.best is None:
         return
     if len(found.targets) == 1 and all(_is_number(point.values[0]) for point in found.points):
-        points = sorted(found.points, key=lambda point: float(_plain(point.values[0])))
+        points = sorted(found.points, key=lambda point: float(as_number(point.values[0])))
+        xs = tuple(float(as_number(point.values[0])) for point in points)
         cheapest = f"cheapest at {found.best.values[0]}, {money_text(found.best.row.cost)}"
+        if found.is_flat:
+            cheapest = f"it makes no difference, {money_text(found.best.row.cost)}"
         yield Curves(
             title=f"Cost over {found.targets[0]}: {cheapest} (simulated)",
             axis=str(found.targets[0]),
@@ -354,8 +467,13 @@ def _search_picture(found: Found) -> Iterator[Curves | Heat]:
                     curves=(
                         Curve(
                             label=str(found.targets[0]),
-                            xs=tuple(float(_plain(point.values[0])) for point in points),
+                            xs=xs,
                             ys=tuple(float(point.row.cost or 0) for point in points),
+                        ),
+                        Curve(
+                            label=f"everything kept {money_text(keep.cost)}",
+                            xs=(xs[0], xs[-1]),
+                            ys=(float(keep.cost or 0),) * 2,
                         ),
                     ),
                 ),
@@ -377,18 +495,10 @@ def _search_picture(found: Found) -> Iterator[Curves | Heat]:
 
 def _is_number(text: str) -> bool:
     try:
-        float(_plain(text))
+        float(as_number(text))
     except ValueError:
         return False
     return True
-
-
-def _plain(text: str) -> str:
-    """60k as a number."""
-    for unit, zeros in (("k", 3), ("K", 3), ("m", 6), ("M", 6)):
-        if text.endswith(unit):
-            return f"{text[:-1]}e{zeros}"
-    return text.replace("_", "")
 
 
 def _records(comparison: Comparison) -> Records:

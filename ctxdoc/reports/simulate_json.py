@@ -40,6 +40,7 @@ def simulate_json(comparison: Comparison, *, excerpts: bool) -> dict[str, Json]:
         "best": best.name if best else None,
         "best_row": comparison.rows.index(best) if best else None,
         "best_whole": whole.name if whole else None,
+        "prefix_to_mend": comparison.is_dead,
         "searches": [_found(found) for found in comparison.found],
     }
 
@@ -54,6 +55,7 @@ def row_json(row: Row, comparison: Comparison, *, excerpts: bool = False) -> dic
         "placement": row.placement.id,
         "requests": row.requests,
         "extra_calls": row.extra_calls,
+        "changed_requests": row.changed,
         "input": usage.input,
         "cache_read": usage.cache_read,
         "cache_write": usage.cache_write,
@@ -69,6 +71,7 @@ def row_json(row: Row, comparison: Comparison, *, excerpts: bool = False) -> dic
         "peak_tokens": row.peak,
         "fits_window": row.fits,
         "lost_tokens": row.lost_tokens,
+        "unseen_tokens": row.lost_tokens,
         "break_even_turn": row.overtaken_at(keep) if row is not keep else None,
         "unpriced_requests": row.unpriced,
         "warnings": [{"text": text, "requests": n} for text, n in row.warnings.items()],
@@ -127,6 +130,7 @@ def _growth(comparison: Comparison) -> Json:
 def _form(form: Form) -> Json:
     return {
         "name": form.name,
+        "strategy": form.row.text if form.row else None,
         "formula": form.formula,
         "unit": form.unit,
         "value": None if form.value is None else round(form.value),
@@ -148,5 +152,6 @@ def _found(found: Found) -> Json:
             }
             for point in found.points
         ],
-        "best": list(best.values) if best else None,
+        "best": list(best.values) if best and not found.is_flat else None,
+        "makes_no_difference": found.is_flat,
     }

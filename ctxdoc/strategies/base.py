@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
+from enum import StrEnum
 from typing import Any, Protocol
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from ctxdoc.errors import InputError, UnknownNameError
-from ctxdoc.history import Call, Head, Maker, Message
+from ctxdoc.history import Call, Head, Maker, Message, Session
 
 
 class History(Struct, frozen=True, eq=False, gc=False):
@@ -62,6 +63,44 @@ class Strategy(Protocol):
         """What is sent for one request; `memory` is what it kept of the one before, None at first."""
 
 
+class Measure(StrEnum):
+    """What a parameter is a number of: from it follow its range, and its value for a small session."""
+
+    PROMPT = "tokens of a prompt"
+    PAYLOAD = "tokens of a payload"
+    SUMMARY = "tokens of a summary"
+    PIXELS = "pixels"
+    COUNT = "count"
+
+
+def prompt(share: float | None = None) -> Meta:
+    """Tokens of a prompt. `share` sets the mark of a session too small for the default: of what its
+    largest prompt has beyond tools and system prompt."""
+    return Meta(ge=0, extra={"measure": Measure.PROMPT, "share": share})
+
+
+PAYLOAD = Meta(ge=0, extra={"measure": Measure.PAYLOAD})
+SUMMARY = Meta(ge=0, extra={"measure": Measure.SUMMARY})
+PIXELS = Meta(ge=0, extra={"measure": Measure.PIXELS})
+COUNT = Meta(ge=0, extra={"measure": Measure.COUNT})
+SHARE = Meta(ge=0, le=1)
+
+
+class Parameter(Struct, frozen=True):
+    """A parameter of a strategy."""
+
+    name: str
+    default: object
+    measure: Measure | None = None
+    """None for what is no number of anything."""
+    share: float | None = None
+
+
+def _always(session: Session) -> bool:
+    del session
+    return True
+
+
 class Definition(Struct, frozen=True, kw_only=True):
     """A strategy as it is chosen by name."""
 
@@ -77,6 +116,35 @@ class Definition(Struct, frozen=True, kw_only=True):
     """The entry of `context_management` that asks the API for it; None where the API has none."""
     as_written: bool = False
     """Whether it is kept as people write it, though the API may refuse what it sends."""
+    usual: tuple[str, ...] = ("",)
+    """The parameters with which it is compared where nothing is asked for, a text for each row."""
+    applies: Callable[[Session], bool] = _always
+    """Whether a session has what it works on."""
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters in their order."""
+        fields = msgspec.structs.fields(self.make)  # type: ignore[arg-type]
+        return tuple(_parameter(field) for field in fields)
+
+    def parameter(self, name: str) -> Parameter:
+        """A parameter by its name, in which a dash may stand for an underscore.
+
+        Raises UnknownNameError with the nearest names.
+        """
+        key = name.strip().replace("-", "_")
+        every = [each.name for each in self.parameters]
+        if key not in every:
+            near = get_close_matches(key, every, n=3)
+            raise UnknownNameError(f"parameter of {self.id}", name, near, every)
+        return self.parameters[every.index(key)]
+
+
+def _parameter(field: msgspec.structs.FieldInfo) -> Parameter:
+    extra: dict[str, Any] = next(
+        (meta.extra for meta in getattr(field.type, "__metadata__", ()) if meta.extra), {}
+    )
+    return Parameter(field.name, field.default, extra.get("measure"), extra.get("share"))
 
 
 def size_of(messages: Sequence[Message]) -> int:
@@ -139,14 +207,9 @@ def made(definition: Definition, given: dict[str, str]) -> Strategy:
     Raises UnknownNameError for a name that it does not have, InputError for a value that it does not
     take.
     """
-    every = [field.name for field in msgspec.structs.fields(definition.make)]  # type: ignore[arg-type]
-    values = {}
-    for typed, text in given.items():
-        name = typed.strip().replace("-", "_")
-        if name not in every:
-            near = get_close_matches(name, every, n=3)
-            raise UnknownNameError(f"parameter of {definition.id}", typed, near, every)
-        values[name] = _number(text.strip())
+    values = {
+        definition.parameter(typed).name: as_number(text.strip()) for typed, text in given.items()
+    }
     try:
         return msgspec.convert(values, definition.make, strict=False)  # type: ignore[no-any-return]
     except msgspec.ValidationError as error:
@@ -156,8 +219,8 @@ def made(definition: Definition, given: dict[str, str]) -> Strategy:
         ) from error
 
 
-def _number(text: str) -> str:
-    """60k and 1.5M are numbers of tokens too."""
+def as_number(text: str) -> str:
+    """The text as JSON has numbers: 60k and 1.5M are numbers of tokens too."""
     unit = {"k": 1_000, "K": 1_000, "m": 1_000_000, "M": 1_000_000}.get(text[-1:])
     if unit is not None:
         try:

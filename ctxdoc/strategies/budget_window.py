@@ -15,16 +15,18 @@ What the model no longer sees
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from msgspec import Struct
 
 from ctxdoc.history import Message
-from ctxdoc.strategies.base import Definition, History, Sent
+from ctxdoc.strategies.base import Definition, History, Sent, prompt
 
 
 class BudgetWindow(Struct, frozen=True):
     """Fills a budget from the end."""
 
-    max_tokens: int = 50_000
+    max_tokens: Annotated[int, prompt(0.4)] = 50_000
 
     def send(self, history: History, memory: object) -> Sent:
         """What fits."""

@@ -24,12 +24,12 @@ What the model no longer sees
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Annotated, Literal
 
 from msgspec import Struct
 
 from ctxdoc.history import Edit, Message
-from ctxdoc.strategies.base import Definition, History, Sent, size_of
+from ctxdoc.strategies.base import COUNT, Definition, History, Sent, prompt, size_of
 
 PLACEHOLDER = '"[old tool result cleared]"'
 
@@ -37,9 +37,9 @@ PLACEHOLDER = '"[old tool result cleared]"'
 class Clear(Struct, frozen=True):
     """Replaces old tool results."""
 
-    trigger: int = 100_000
-    keep: int = 3
-    clear_at_least: int = 0
+    trigger: Annotated[int, prompt(0.5)] = 100_000
+    keep: Annotated[int, COUNT] = 3
+    clear_at_least: Annotated[int, prompt()] = 0
     exclude_tools: str = ""
     clear_tool_inputs: bool = False
     mode: Literal["sticky", "rolling"] = "sticky"
@@ -145,5 +145,9 @@ def _edit(strategy: Clear) -> dict[str, object]:
 
 
 STRATEGY = Definition(
-    id="clear", title="replaces old tool results by a placeholder", make=Clear, server_edit=_edit
+    id="clear",
+    title="replaces old tool results by a placeholder",
+    make=Clear,
+    server_edit=_edit,
+    usual=("", "mode=rolling"),
 )

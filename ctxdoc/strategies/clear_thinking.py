@@ -14,19 +14,19 @@ What the model no longer sees
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from ctxdoc.history import LEFT_OUT, Message
+from ctxdoc.history import LEFT_OUT, Message, thinks
 from ctxdoc.providers import RULES
-from ctxdoc.strategies.base import Definition, History, Sent
+from ctxdoc.strategies.base import COUNT, Definition, History, Sent
 
 
 class ClearThinking(Struct, frozen=True):
     """Takes the thinking of old turns out."""
 
-    keep: int = 1
+    keep: Annotated[int, COUNT] = 1
     by: Literal["server", "client"] = "server"
 
     def send(self, history: History, memory: object) -> Sent:
@@ -64,4 +64,5 @@ STRATEGY = Definition(
     title="takes the thinking of old turns out",
     make=ClearThinking,
     server_edit=_edit,
+    applies=thinks,
 )

@@ -19,22 +19,30 @@ What the model no longer sees
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from msgspec import Struct
 
 from ctxdoc.canonical import Json
 from ctxdoc.history import Message, text_block
-from ctxdoc.strategies.base import Cut, Definition, Extra, History, Sent, size_of, users_in
+from ctxdoc.strategies.base import (
+    COUNT,
+    SUMMARY,
+    Cut,
+    Definition,
+    Extra,
+    History,
+    Sent,
+    prompt,
+    size_of,
+    users_in,
+)
 
 ASKED_TOKENS = 200
 """Of the instruction that asks for the summary."""
 ASKED = "[write a summary of this conversation]"
 LEAST_SERVER_TRIGGER = 50_000
 """Compaction page, 2026-10-08."""
-LEAST_SERVER_WINDOW = 1_000_000
-"""The models that compact are those with this window (compaction and context-windows pages,
-2026-10-08)."""
 
 
 class Memory(Struct, frozen=True, eq=False, gc=False):
@@ -49,9 +57,9 @@ class Memory(Struct, frozen=True, eq=False, gc=False):
 class Compact(Struct, frozen=True):
     """Puts a summary in the place of the history."""
 
-    trigger: int = 150_000
-    summary_tokens: int = 3_500
-    keep_recent: int = 1
+    trigger: Annotated[int, prompt(0.6)] = 150_000
+    summary_tokens: Annotated[int, SUMMARY] = 3_500
+    keep_recent: Annotated[int, COUNT] = 1
     call: Literal["same", "separate"] = "same"
     by: Literal["client", "server"] = "client"
 
@@ -68,11 +76,11 @@ class Compact(Struct, frozen=True):
         if index is None or (known is not None and index <= known.index):
             return Sent(messages=sent, memory=known)
         asked = text_block(ASKED)
-        prompt = [*sent[:-1], history.maker.with_block(sent[-1], asked, ASKED_TOKENS, last=True)]
+        asking = [*sent[:-1], history.maker.with_block(sent[-1], asked, ASKED_TOKENS, last=True)]
         return Sent(
             messages=self._summed(history, index),
             memory=Memory(index, messages[index - 1]),
-            extra=(Extra(messages=prompt, output=self.summary_tokens, cached=self.call == "same"),),
+            extra=(Extra(messages=asking, output=self.summary_tokens, cached=self.call == "same"),),
             warnings=self._warnings(history),
         )
 
@@ -108,7 +116,8 @@ class Compact(Struct, frozen=True):
         found = []
         if self.trigger < LEAST_SERVER_TRIGGER:
             found.append(f"the API takes no trigger under {LEAST_SERVER_TRIGGER:,} tokens")
-        if history.call.rule.window < LEAST_SERVER_WINDOW:
+        if not history.call.rule.has_large_window:
+            # The models that compact are those with it (compaction and context-windows pages, 2026-10-08).
             found.append(f"{history.call.rule.id} has no compaction of the API's")
         return tuple(found)
 

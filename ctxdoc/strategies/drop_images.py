@@ -16,17 +16,18 @@ What the model no longer sees
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Iterator
+from typing import Annotated
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ctxdoc.canonical import Json
-from ctxdoc.history import LEFT_OUT, Edit, Head, Message, text_block
+from ctxdoc.history import LEFT_OUT, Edit, Head, Message, pictured, text_block
 from ctxdoc.images import UNKNOWN_SIZE_TOKENS, image_tokens, iter_images, read_size
 from ctxdoc.segments import AT
-from ctxdoc.strategies.base import Definition, History, Sent
+from ctxdoc.strategies.base import COUNT, Definition, History, Sent
 
 NOTE = "[image dropped]"
 NOTE_TOKENS = 8
@@ -35,14 +36,13 @@ NOTE_TOKENS = 8
 class DropImages(Struct, frozen=True):
     """Drops the oldest images."""
 
-    keep: int = 1
-    batch: int = 1
+    keep: Annotated[int, COUNT] = 1
+    batch: Annotated[int, COUNT] = 1
     note: bool = True
 
     def send(self, history: History, memory: object) -> Sent:
         """The history without the images that are dropped by now."""
-        tier = history.call.rule.image_tier
-        counts = [len(images_in(message, tier)) for message in history.messages]
+        counts = [len(_images(message, history)) for message in history.messages]
         total = sum(counts)
         dropped = min(memory, total) if isinstance(memory, int) else 0
         if total - dropped > max(0, self.keep) + max(1, self.batch) - 1:
@@ -55,7 +55,7 @@ class DropImages(Struct, frozen=True):
             gone = min(left, count)
             sent.append(self._without(message, gone, history) if gone else message)
             left -= gone
-        head = _without_setting(history.head) if dropped == total else None
+        head = _without_setting(history) if dropped == total else None
         return Sent(messages=sent, memory=dropped, head=head)
 
     def _without(self, message: Message, gone: int, history: History) -> Message:
@@ -63,11 +63,7 @@ class DropImages(Struct, frozen=True):
         edits: dict[int, Edit] = {}
         alone = len(message.segments)
         for place, segment in enumerate(message.segments):
-            own = [
-                tokens
-                for at, tokens in images_in(message, history.call.rule.image_tier)
-                if at == place
-            ]
+            own = [tokens for at, tokens in _images(message, history) if at == place]
             now = min(gone, len(own))
             gone -= now
             if not now:
@@ -87,16 +83,18 @@ class DropImages(Struct, frozen=True):
         return history.maker.replaced(message, edits, history.call)
 
 
-@lru_cache(maxsize=8192)
-def images_in(message: Message, tier: str) -> tuple[tuple[int, int], ...]:
+def _images(message: Message, history: History) -> tuple[tuple[int, int], ...]:
     """The images of a message in order: the place of the block, and their tokens."""
-    found = []
+    tier = history.call.rule.image_tier
+    return history.maker.once(("images", message, tier), lambda: tuple(_sized(message, tier)))
+
+
+def _sized(message: Message, tier: str) -> Iterator[tuple[int, int]]:
     for place, segment in enumerate(message.segments):
         if segment.pictured:
             for _, data in iter_images(segment.value):
                 size = read_size(data) if data is not None else None
-                found.append((place, image_tokens(*size, tier) if size else UNKNOWN_SIZE_TOKENS))
-    return tuple(found)
+                yield place, image_tokens(*size, tier) if size else UNKNOWN_SIZE_TOKENS
 
 
 def _note(tokens: int, freed: int) -> Edit:
@@ -117,21 +115,22 @@ def _noted(content: Json, gone: int, note: bool) -> list[Json]:
     return found
 
 
-def _without_setting(head: Head) -> Head:
-    """A head of a prompt without images: their presence is a part of it (prompt-caching page, 2026-10-08)."""
+def _without_setting(history: History) -> Head:
+    """The head of a prompt without images: their presence is a part of it (prompt-caching page,
+    2026-10-08)."""
+    return history.maker.once(("bare", history.head), lambda: _bare(history.head))
+
+
+def _bare(head: Head) -> Head:
     kept = [i for i, segment in enumerate(head.segments) if segment.rank[0] != AT["images"]]
     if len(kept) == len(head.segments):
         return head
-    return _plain(head)
-
-
-@lru_cache(maxsize=64)
-def _plain(head: Head) -> Head:
-    kept = [i for i, segment in enumerate(head.segments) if segment.rank[0] != AT["images"]]
     tokens = tuple(head.tokens[i] for i in kept)
     return replace(
         head, segments=tuple(head.segments[i] for i in kept), tokens=tokens, size=sum(tokens)
     )
 
 
-STRATEGY = Definition(id="drop_images", title="only the newest images stay", make=DropImages)
+STRATEGY = Definition(
+    id="drop_images", title="only the newest images stay", make=DropImages, applies=pictured
+)

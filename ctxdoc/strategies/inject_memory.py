@@ -16,26 +16,26 @@ What the model no longer sees
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from msgspec import Struct
 
 from ctxdoc.history import Head, text_block, with_segment
 from ctxdoc.segments import AT, system_block
-from ctxdoc.strategies.base import Definition, History, Sent
+from ctxdoc.strategies.base import PAYLOAD, SHARE, Definition, History, Sent
 
 
 class InjectMemory(Struct, frozen=True):
     """Puts facts into every request."""
 
-    tokens: int = 500
-    change: float = 0.1
+    tokens: Annotated[int, PAYLOAD] = 500
+    change: Annotated[float, SHARE] = 0.1
     at: Literal["system", "end"] = "system"
 
     def send(self, history: History, memory: object) -> Sent:
         """The history with the facts as they stand."""
         del memory
-        version = int((history.number - 1) * min(1.0, max(0.0, self.change)) + 1e-9)
+        version = int((history.number - 1) * self.change + 1e-9)
         block = text_block(f"[long-term facts, version {version}]")
         if self.at == "end":
             last = history.maker.with_block(history.messages[-1], block, self.tokens, last=True)
@@ -51,5 +51,5 @@ def _with_facts(head: Head, version: int, tokens: int) -> Head:
 
 
 STRATEGY = Definition(
-    id="inject_memory", title="facts in every request", make=InjectMemory, edits=False
+    id="inject_memory", title="facts in every request", make=InjectMemory, edits=False, usual=()
 )

@@ -16,12 +16,12 @@ What the model no longer sees
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from msgspec import Struct
 
 from ctxdoc.history import text_block
-from ctxdoc.strategies.base import Definition, Extra, History, Sent
+from ctxdoc.strategies.base import COUNT, SUMMARY, Definition, Extra, History, Sent
 from ctxdoc.strategies.compact import ASKED, ASKED_TOKENS
 from ctxdoc.strategies.window import UNCOUNTED
 
@@ -29,8 +29,8 @@ from ctxdoc.strategies.window import UNCOUNTED
 class LastMessages(Struct, frozen=True):
     """Sends the last messages."""
 
-    keep: int = 6
-    summary_tokens: int = 60
+    keep: Annotated[int, COUNT] = 6
+    summary_tokens: Annotated[int, SUMMARY] = 60
     call: Literal["none", "separate"] = "none"
 
     def send(self, history: History, memory: object) -> Sent:

@@ -18,6 +18,7 @@ What the model no longer sees
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Annotated
 
 import msgspec
 from msgspec import Struct
@@ -25,7 +26,7 @@ from msgspec import Struct
 from ctxdoc.canonical import Json
 from ctxdoc.history import Edit, Head, Message, made_message, with_segment
 from ctxdoc.segments import iter_tools
-from ctxdoc.strategies.base import Definition, Extra, History, Sent
+from ctxdoc.strategies.base import PAYLOAD, SHARE, Definition, Extra, History, Sent
 
 CALL_TOKENS = 60
 """Of the call that reads a file again."""
@@ -48,10 +49,10 @@ class Memory(Struct, frozen=True, eq=False, gc=False):
 class Offload(Struct, frozen=True):
     """Sends pointers instead of payloads."""
 
-    over: int = 1_000
-    pointer_tokens: int = 15
-    tool_tokens: int = 0
-    reread: float = 0.0
+    over: Annotated[int, PAYLOAD] = 1_000
+    pointer_tokens: Annotated[int, PAYLOAD] = 15
+    tool_tokens: Annotated[int, PAYLOAD] = 0
+    reread: Annotated[float, SHARE] = 0.0
 
     def send(self, history: History, memory: object) -> Sent:
         """The history with pointers."""

@@ -15,21 +15,22 @@ What the model no longer sees
 from __future__ import annotations
 
 from hashlib import blake2b
+from typing import Annotated
 
 import msgspec
 from msgspec import Struct
 
 from ctxdoc.canonical import Json
-from ctxdoc.history import Edit, Message
+from ctxdoc.history import Edit, Message, pictured
 from ctxdoc.images import blank_picture, image_tokens, picture_of, shrunk
-from ctxdoc.strategies.base import Definition, History, Sent
+from ctxdoc.strategies.base import PAYLOAD, PIXELS, Definition, History, Sent
 
 
 class ShrinkImages(Struct, frozen=True):
     """Sends images at a lower resolution."""
 
-    max_edge: int = 1_000
-    max_tokens: int = 0
+    max_edge: Annotated[int, PIXELS] = 1_000
+    max_tokens: Annotated[int, PAYLOAD] = 0
 
     def send(self, history: History, memory: object) -> Sent:
         """The history with smaller images; those made before are taken over."""
@@ -90,4 +91,5 @@ STRATEGY = Definition(
     make=ShrinkImages,
     edits=False,
     coarsens=True,
+    applies=pictured,
 )

@@ -6,7 +6,7 @@ What it does
     turn its opening message stays, and calls stay with their results.
 Parameters
     high=100000     the mark at which it trims
-    low=50000       the mark down to which it trims; low=high trims a little on every request
+    low=50000       the mark down to which it trims; low=high, or more, trims a little on every request
     unit=tokens     tokens of the prompt, or turns: user messages, tool results counted
 Rewrites the prefix
     at each trim: what stays is written anew. Big batches, seldom, is what caching wants.
@@ -17,7 +17,7 @@ What the model no longer sees
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 from msgspec import Struct
 
@@ -29,6 +29,7 @@ from ctxdoc.strategies.base import (
     History,
     Sent,
     iter_cuts,
+    prompt,
     size_of,
     users_in,
 )
@@ -45,8 +46,8 @@ class Memory(Struct, frozen=True, eq=False, gc=False):
 class Trim(Struct, frozen=True):
     """Drops the oldest turns in batches."""
 
-    high: int = 100_000
-    low: int = 50_000
+    high: Annotated[int, prompt(0.6)] = 100_000
+    low: Annotated[int, prompt(0.3)] = 50_000
     unit: Literal["tokens", "turns"] = "tokens"
 
     def send(self, history: History, memory: object) -> Sent:
@@ -68,7 +69,7 @@ class Trim(Struct, frozen=True):
         for further in iter_cuts(history.messages):
             if further.index > cut.index:
                 cut = further
-                if self._measure(history, cut) <= self.low:
+                if self._measure(history, cut) <= min(self.low, self.high):
                     break
         return cut
 

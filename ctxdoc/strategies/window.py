@@ -15,10 +15,23 @@ What the model no longer sees
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from msgspec import Struct
 
 from ctxdoc.history import Message, text_block
-from ctxdoc.strategies.base import WHOLE, Cut, Definition, History, Sent, iter_cuts, users_in
+from ctxdoc.strategies.base import (
+    COUNT,
+    SUMMARY,
+    WHOLE,
+    Cut,
+    Definition,
+    History,
+    Sent,
+    iter_cuts,
+    prompt,
+    users_in,
+)
 
 UNCOUNTED = "the calls that would write the summaries are not counted"
 
@@ -26,9 +39,9 @@ UNCOUNTED = "the calls that would write the summaries are not counted"
 class Window(Struct, frozen=True):
     """Sends the newest turns that fit."""
 
-    max_tokens: int = 50_000
-    turns: int = 0
-    summary_tokens: int = 0
+    max_tokens: Annotated[int, prompt(0.4)] = 50_000
+    turns: Annotated[int, COUNT] = 0
+    summary_tokens: Annotated[int, SUMMARY] = 0
 
     def send(self, history: History, memory: object) -> Sent:
         """The window as it stands at this request."""
