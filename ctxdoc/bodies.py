@@ -49,6 +49,11 @@ def iter_lines(
         at = sending.prompt.call.at
         if at is not None:
             record["timestamp"] = (at + sending.order * FIRST_RESPONSE).isoformat()
+        recorded = sending.prompt.call.request
+        if recorded is not None and recorded.session:
+            record["session_id"] = recorded.session
+        if recorded is not None and recorded.headers:
+            record["headers"] = dict(recorded.headers)
         body = body_of(sending, placement)
         if edits:
             body["context_management"] = {"edits": edits}

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
+from ctxdoc.errors import InputError
 from ctxdoc.growth import Growth, Turn, iter_growth
 from ctxdoc.history import Session
 from ctxdoc.law import (
@@ -110,9 +111,29 @@ class Comparison(Struct, frozen=True, kw_only=True):
         return _cheapest(row for row in self.possible if not row.lost)
 
     @property
+    def cheaper_as_written(self) -> list[Row]:
+        """Rows that cost less than the best, and are no choice: kept as people write them."""
+        best = self.best
+        return [
+            row
+            for row in self.own_rows
+            if row not in self.possible
+            and row.fits
+            and best is not None
+            and row.cost is not None
+            and best.cost is not None
+            and row.cost < best.cost
+        ]
+
+    @property
     def history_tokens(self) -> int:
         """Of all messages, each once."""
         return sum(message.size for message in self.session.messages)
+
+    @property
+    def beside(self) -> Decimal:
+        """USD of what is billed and in no row: compaction passes of the API, searches."""
+        return sum((call.beside or Decimal(0) for call in self.session.calls), Decimal(0))
 
     @property
     def is_dead(self) -> bool:
@@ -146,7 +167,8 @@ def compare(
 ) -> Comparison:
     """Runs the strategies, or the usual ones, under rolling breakpoints and further placements.
 
-    The best of each search stands beside the chosen ones.
+    The best of each search stands beside the chosen ones. Raises InputError for recorded breakpoints where
+    nothing was recorded.
     """
     session = simulation.session
     compared = PLACEMENTS["rolling"]
@@ -155,6 +177,11 @@ def compare(
     bests = [each.best.row.specs for each in found if each.best is not None]
     chosen = _distinct([*chosen, *bests])
     recorded = PLACEMENTS["recorded"]
+    if recorded in places and not session.has_bodies:
+        raise InputError(
+            "--placement recorded needs bodies, and the log has none",
+            "leave it out: what was billed is shown all the same",
+        )
     has_marks = any(call.marks for call in session.calls)
     asked = [*places, *([recorded] if has_marks and recorded not in places else [])]
     kept = simulation.rows(keep_specs, asked)
@@ -262,14 +289,16 @@ def _payloads(session: Session) -> Iterator[int]:
 
 
 def _billed(session: Session) -> Decimal | None:
-    """What the priced requests cost by their counters; None where one has none."""
-    total, known = 0, False
+    """What the priced requests cost by their counters, with all that is billed beside them; None where one
+    has none."""
+    total, known, beside = 0, False, Decimal(0)
     for call in session.calls:
         if call.reported is None:
             return None
         cost = meter_of(call.tariff).cost(call.reported)
         total, known = total + (cost or 0), known or cost is not None
-    return dollars(total) if known else None
+        beside += call.beside or Decimal(0)
+    return dollars(total) + beside if known else None
 
 
 def _growth(simulation: Simulation) -> tuple[Growth | None, bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from enum import StrEnum
@@ -15,6 +16,8 @@ from ctxdoc.attribution import case_of_pair, iter_cases, iter_in_time
 from ctxdoc.cache import Cache
 from ctxdoc.causes import CAUSES, Case, Cause, Group, Match, Part
 from ctxdoc.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS
+from ctxdoc.causes.changed_text import Kind
+from ctxdoc.causes.content import find_value
 from ctxdoc.diff import (
     Place,
     body_difference,
@@ -209,12 +212,60 @@ def _diagnosis(case: Case, *, always_diff: bool = False, quick: bool = False) ->
         also=also,
         double_send=NOT_SENT if quick else _double_send(case),
         comparison=_compare(case) if needed and not quick else None,
-        first_difference=_first_difference(case),
+        first_difference=first_difference(case),
         invalidates_from=_invalidates_from(case),
         cost=cost_of(case),
         cost_origin=_cost_origin(case),
         notes=() if quick else _notes(case),
     )
+
+
+class Drift(Struct, frozen=True, kw_only=True):
+    """A prompt that should have been the same as another, and is not."""
+
+    finding: Finding
+    place: Place
+    tokens: int
+    """Estimated tokens of the marked prefix from the first block that differs on."""
+    daily: bool
+    """Whether only a day is another one: it holds for as long as most sessions do."""
+
+
+def find_drift(before: Request, after: Request) -> Drift | None:
+    """Where a prompt leaves another one ahead of that one's last breakpoint, or of its end where it has
+    none; None where it does not.
+
+    Raises NoRequestError for a body that cannot be rendered.
+    """
+    case = case_of_pair(before, after)
+    change, prefix = case.divergence, case.before.prefix
+    marks = prefix.breakpoints
+    end = marks[-1] if marks else len(prefix.segments) - 1
+    if change is None or change.index > end:
+        return None
+    sizes = case.before.sizes
+    tokens = max(0, sizes.at(end) - sizes.at(change.index - 1))
+    lost = max(tokens, TOLERANCE_TOKENS + 1)
+    # Whether the cache would have held it is not asked: short prompts of a test are judged as well.
+    case = replace(
+        case,
+        cached=lost,
+        lost=lost,
+        parts={**case.parts, Part.DIVERGENCE: lost},
+        part=Part.DIVERGENCE,
+        related=True,
+        refusal=None,
+        same_response=False,
+    )
+    finding, _ = find_causes(case)
+    value = find_value(case, Kind.TIME)
+    is_day = value is not None and not CLOCK.search(value.before + value.after)
+    daily = finding.cause.id == "timestamp_in_prefix" and is_day
+    return Drift(finding=finding, place=change.place, tokens=tokens, daily=daily)
+
+
+CLOCK = re.compile(r"\d:\d\d|\d{9}|\d[hT]\d\d", re.ASCII)
+"""A time of the day, or seconds since 1970."""
 
 
 def find_causes(case: Case) -> tuple[Finding, tuple[Finding, ...]]:
@@ -299,7 +350,8 @@ def _too_short(case: Case) -> bool:
     return bool(prefix.breakpoints) or sizes.total < prefix.rule.minimum
 
 
-def _first_difference(case: Case) -> Place | None:
+def first_difference(case: Case) -> Place | None:
+    """Where a request first differs from the one it is compared with; None where it only appends."""
     if case.part is Part.RECORD:
         return None
     if case.divergence is not None:

@@ -26,6 +26,12 @@ class NoRequestError(CtxdocError):
     exit_code = 3
 
 
+class UncheckedError(CtxdocError):
+    """What a gate was asked to check could not be checked (exit code 3)."""
+
+    exit_code = 3
+
+
 MANY = 12
 """Names beyond so many are not listed in a message."""
 

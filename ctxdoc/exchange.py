@@ -36,6 +36,8 @@ class Replayer:
         self.renderer = renderer or Renderer()
         self.cache = Cache()
         self.ledger = Ledger(weigh)
+        self._ttls: dict[str, str] = {}
+        """Lifetimes that counters have shown, by model."""
 
     def render(self, request: Request) -> Prefix:
         """The prompt of a request; raises NoRequestError for a body that cannot be rendered."""
@@ -45,8 +47,8 @@ class Replayer:
         """Sizes a rendered prompt."""
         usage = request.usage
         assumed = bool(usage and usage.cache_read + usage.cache_write and not prefix.breakpoints)
-        if assumed:
-            prefix = _with_assumed_breakpoints(prefix)
+        if usage is not None and assumed:
+            prefix = _with_assumed_breakpoints(prefix, self._ttl_of(prefix, usage))
         corrected = _corrected(prefix, usage)
         if before is not None and corrected is not None:
             self._note_read(before, prefix, corrected.cache_read)
@@ -70,6 +72,13 @@ class Replayer:
             return self.measure(request, prefix)
         finally:
             self.ledger = ledger
+
+    def _ttl_of(self, prefix: Prefix, usage: Usage) -> str:
+        """The lifetime that the counters show; where a request writes nothing, the last one shown for
+        its model (facts of the recorders: read the lifetime from the counters)."""
+        if usage.cache_write:
+            self._ttls[prefix.root] = "1h" if usage.cache_write_1h else "5m"
+        return self._ttls.get(prefix.root, "5m")
 
     def _note_read(self, before: Exchange, prefix: Prefix, tokens: int) -> None:
         """What was read ends at the earlier request's breakpoint of the nearest size."""
@@ -161,11 +170,11 @@ def _corrected(prefix: Prefix, usage: Usage | None) -> Usage | None:
     return replace(usage, uncached=rest)
 
 
-def _with_assumed_breakpoints(prefix: Prefix) -> Prefix:
+def _with_assumed_breakpoints(prefix: Prefix, ttl: str) -> Prefix:
     """Breakpoints at the ends of tools, system and messages, for a body that lost them in the log."""
     ends = {s.section: i for i, s in enumerate(prefix.segments) if s.is_block and not s.mark_fault}
     segments = tuple(
-        replace(s, ttl="5m") if ends.get(s.section) == i else s
+        replace(s, ttl=ttl) if ends.get(s.section) == i else s
         for i, s in enumerate(prefix.segments)
     )
     return replace(prefix, segments=segments)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
+from hashlib import blake2b
 from typing import TypeVar
 
 import msgspec
@@ -121,6 +123,8 @@ class Call(Struct, frozen=True, eq=False, kw_only=True, gc=False):
     output: int | None = None
     """Tokens of the answer; None where nothing tells."""
     reported: Usage | None = None
+    beside: Decimal | None = Decimal(0)
+    """USD billed beside that: compaction passes of the API, searches; None where it is unpriced."""
     request: Request | None = None
     """What was recorded, for the bodies that are written; None for a made-up session."""
 
@@ -137,6 +141,14 @@ class Session(Struct, frozen=True, kw_only=True):
     left_out: Mapping[str, int] = msgspec.field(default_factory=dict)
     """Reason → requests that are not simulated."""
     assumptions: tuple[str, ...] = ()
+    around: tuple[tuple[int, Call], ...] = ()
+    """Requests of other sessions of the log, which share its cache: before which of the calls each was
+    sent, and itself."""
+
+    @property
+    def has_bodies(self) -> bool:
+        """Whether any request was recorded with its body."""
+        return any(call.request is not None for call in self.calls)
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -282,6 +294,13 @@ def with_segment(head: Head, segment: Segment, tokens: int) -> Head:
         tokens=(*head.tokens[:at], tokens, *head.tokens[at:]),
         size=head.size + tokens,
     )
+
+
+def told(messages: Sequence[Message], count: int) -> str:
+    """What names a summary of the first messages: others have another."""
+    ends = [messages[index].segments for index in {0, count - 1} if 0 <= index < len(messages)]
+    name = blake2b(b"".join(s.digest for segments in ends for s in segments), digest_size=4)
+    return f"[summary of {count} messages, {name.hexdigest()}]"
 
 
 def text_block(text: str) -> dict[str, Json]:

@@ -18,6 +18,7 @@ class Checker:
 
     def __init__(self) -> None:
         self._ids: dict[Message, tuple[frozenset[str], frozenset[str]]] = {}
+        self._lines: dict[int, tuple[list[Message], frozenset[str]]] = {}
 
     def faults(self, messages: Sequence[Message]) -> Iterator[str]:
         """Every rule on the order of messages that a prompt breaks.
@@ -27,44 +28,38 @@ class Checker:
         """
         if messages and messages[0].role != "user":
             yield NOT_FROM_USER
-        rows = [(message.role, *self._of(message)) for message in _joined(messages)]
-        called: frozenset[str] = frozenset()
         parted = unanswered = False
-        for role, calls, answers in _merged(rows):
-            parted |= bool(answers - called)
-            unanswered |= bool(called - answers)
+        called: frozenset[str] = frozenset()
+        role, calls, answers = "", called, called
+        for message in messages:
+            if message.role == "system":
+                # The API reads it as an instruction in between.
+                continue
+            own_calls, own_answers = self._of(message)
+            if message.role == role:
+                calls, answers = calls | own_calls, answers | own_answers
+                continue
+            parted |= not answers <= called
+            unanswered |= not called <= answers
             called = calls if role == "assistant" else frozenset()
-        if parted:
+            role, calls, answers = message.role, own_calls, own_answers
+        if parted or not answers <= called:
             yield WITHOUT_CALL
-        if unanswered:
+        if unanswered or not called <= answers:
             yield WITHOUT_RESULT
+
+    def faults_of_line(self, line: list[Message]) -> frozenset[str]:
+        """The same of all messages of a thread, looked at once."""
+        found = self._lines.get(id(line))
+        if found is None:
+            found = self._lines[id(line)] = (line, frozenset(self.faults(line)))
+        return found[1]
 
     def _of(self, message: Message) -> tuple[frozenset[str], frozenset[str]]:
         found = self._ids.get(message)
         if found is None:
             found = self._ids[message] = (message.calls, message.answers)
         return found
-
-
-def _joined(messages: Sequence[Message]) -> Iterator[Message]:
-    """The messages but those that the API reads as instructions in between."""
-    return (message for message in messages if message.role != "system")
-
-
-def _merged(
-    rows: Sequence[tuple[str, frozenset[str], frozenset[str]]],
-) -> Iterator[tuple[str, frozenset[str], frozenset[str]]]:
-    """Messages of one role in a row are one message."""
-    last: tuple[str, frozenset[str], frozenset[str]] | None = None
-    for row in rows:
-        if last is not None and last[0] == row[0]:
-            last = (row[0], last[1] | row[1], last[2] | row[2])
-            continue
-        if last is not None:
-            yield last
-        last = row
-    if last is not None:
-        yield last
 
 
 def has_thinking(messages: Sequence[Message]) -> bool:

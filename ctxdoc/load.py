@@ -8,6 +8,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from itertools import islice
 
 import msgspec
@@ -64,6 +65,19 @@ def read_request(path: str, *, strict: bool = False) -> tuple[Request, Log]:
     return log.requests[-1], log
 
 
+def read_bodies(data: bytes, name: str) -> tuple[Request, ...]:
+    """The requests in what a program has printed: one body, or one a line.
+
+    Raises NoRequestError when there is none.
+    """
+    reader = _Reader(strict=False, folder=None, progress=None)
+    reader.read_source(Source(name, BytesIO(data)))
+    found = [request for request in reader.requests if request.body is not None]
+    if not found:
+        raise NoRequestError(_nothing([name], reader.skipped))
+    return tuple(found)
+
+
 class _Reader:
     """What has been read so far."""
 
@@ -84,12 +98,13 @@ class _Reader:
         try:
             for source in iter_sources(path):
                 self.files += 1
-                self._read_source(source)
+                self.read_source(source)
         except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise InputError(f"cannot read {shown(path)}: {reason}", _hint(path, error)) from error
 
-    def _read_source(self, source: Source) -> None:
+    def read_source(self, source: Source) -> None:
+        """Reads one source in the first format that knows it."""
         form = next((form for form in FORMATS if form.matches(source)), None)
         source.folding = self.folder
         read = form.read if form else _read_unknown

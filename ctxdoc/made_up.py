@@ -87,12 +87,14 @@ def made_session(shape: Shape) -> Session:
 def _check(shape: Shape) -> None:
     if shape.turns < 1 or shape.prefix < 0 or shape.per_turn < 0 or shape.payload < 0:
         raise InputError("--prefix, --per-turn and --payload are tokens, --turns is 1 or more")
+    if max(shape.prefix, shape.per_turn, shape.payload) > MOST_TOKENS:
+        raise InputError(f"--prefix, --per-turn and --payload are at most {MOST_TOKENS:,} tokens")
     if shape.turns > MOST_TURNS:
         raise InputError(f"--turns {shape.turns:,} is more than {MOST_TURNS:,}")
     if not 0 <= shape.tool_share <= 1:
         raise InputError("--tool-share is a share from 0 to 1", "0.8 is usual for coding agents")
-    if shape.gap < 0:
-        raise InputError("--gap is a number of seconds")
+    if not 0 <= shape.gap <= MOST_GAP:
+        raise InputError(f"--gap is a number of seconds up to {MOST_GAP:,}")
     room = shape.per_turn - round(shape.per_turn * shape.tool_share)
     if shape.output is not None and not 0 <= shape.output <= room:
         raise InputError(
@@ -103,6 +105,8 @@ def _check(shape: Shape) -> None:
 
 
 MOST_TURNS = 20_000
+MOST_TOKENS = 10**12
+MOST_GAP = 10**6
 
 
 def _reply(shape: Shape, added: int, result: int) -> int:
@@ -120,10 +124,11 @@ def _assumptions(shape: Shape) -> Iterator[str]:
     )
 
 
-def plain_head(tokens: int) -> Head:
-    """A system prompt of that size."""
+def plain_head(tokens: int, name: str = "") -> Head:
+    """A system prompt of that size; another one for another name."""
+    text = " ".join(filter(None, ("[tools and system prompt", name))) + "]"
     return Head(
-        segments=(system_block(text_block("[tools and system prompt]"), 0),),
+        segments=(system_block(text_block(text), 0),),
         tokens=(tokens,),
         size=tokens,
     )
@@ -166,16 +171,18 @@ def chat(turn: int, reply: int, said: int) -> Iterator[Message]:
 class Heard(Struct):
     """A thread of which the log has counters only, as its messages are made up."""
 
+    name: str
+    """What nobody else shares: nothing tells that two threads begin alike."""
     head: Head
     line: list[Message]
     last: int = 0
     output: int = 0
 
     @classmethod
-    def begin(cls, usage: Usage) -> Heard:
+    def begin(cls, name: str, usage: Usage) -> Heard:
         """The first prompt counts as fixed: nothing tells what is in it."""
         opening = made_message({"role": "user", "content": [text_block("[task]")]}, [0])
-        return cls(plain_head(usage.input), [opening], usage.input, usage.output)
+        return cls(name, plain_head(usage.input, name), [opening], usage.input, usage.output)
 
     def go_on(self, turn: int, usage: Usage) -> None:
         """One more request: what came to the prompt is the answer before it and a tool result."""
@@ -190,7 +197,7 @@ class Heard(Struct):
     def _fall(self, turn: int, usage: Usage) -> None:
         """The prompt fell: a summary stands in the place of the history."""
         if usage.input < self.head.size:
-            self.head = plain_head(usage.input)
+            self.head = plain_head(usage.input, f"{self.name}, {turn}")
         told = text_block(f"[summary {turn}]")
         rest = usage.input - self.head.size
         self.line = [made_message({"role": "user", "content": [told]}, [rest])]

@@ -143,6 +143,8 @@ class Response(Struct, frozen=True, kw_only=True, gc=False):
     """Compaction passes, which the usage leaves out."""
     several_passes: bool = False
     """Whether server tools ran, so that the counters may add up several passes over the prompt."""
+    searches: int = 0
+    """Searches of the web, which are billed by number."""
     called: tuple[str, ...] = ()
     """Names of the tools that it calls."""
     miss_reason: str = ""

@@ -40,7 +40,7 @@ MOST_IMAGES = {False: 100, True: 600}
 pdf-support pages, 2026-08-22)."""
 
 
-SIZE = re.compile(r"^(\d{1,7})[x×X*](\d{1,7})$")
+SIZE = re.compile(r"^([0-9]{1,7})[x×X*]([0-9]{1,7})$")
 DATA_URL = re.compile(r"^data:(image/[\w.+-]+|application/pdf)?[^,]*,", re.ASCII)
 EXTENSIONS = {"PNG": {".png"}, "JPEG": {".jpg", ".jpeg"}, "GIF": {".gif"}, "WEBP": {".webp"}}
 PICTURE_NAMES = frozenset(

@@ -73,11 +73,27 @@ def read_library() -> PriceTable:
         model = provider.find_model(name)
         if model is not None:
             models[short] = {
-                context: rows
+                context: _with_earlier(short, rows)
                 for context, when in CONTEXTS.items()
                 if (rows := list(_iter_rows(model, when)))
             }
     return PriceTable(library=version("genai-prices"), models=models)
+
+
+EARLIER_READ = {"claude-sonnet-5-5": (date(2026, 10, 7), 2)}
+"""Prices of cache reads that the library does not have: the day on which they ended, and how many times
+as much they were (pricing page and release notes, 2026-10-07: 0.20 instead of 0.10)."""
+
+
+def _with_earlier(model: str, rows: list[PriceRow]) -> list[PriceRow]:
+    """The rates of a model, those ahead of the library's first ones included."""
+    first = rows[0]
+    if model not in EARLIER_READ or first.since is not None or first.rates.cache_read is None:
+        return rows
+    end, times = EARLIER_READ[model]
+    before = msgspec.structs.replace(first.rates, cache_read=first.rates.cache_read * times)
+    later = msgspec.structs.replace(first, since=end)
+    return [msgspec.structs.replace(first, rates=before), later, *rows[1:]]
 
 
 def _iter_rows(model: ModelInfo, when: dict[str, str]) -> Iterable[PriceRow]:

@@ -58,6 +58,15 @@ def _tariff(model: str, day: date, fast: bool, batch: bool, us_only: bool, milli
     return Tariff(model=model, day=day, fast=fast, batch=batch, us_only=us_only, million=million)
 
 
+SEARCH = Decimal("0.01")
+"""USD for one search of the web (pricing page, 2026-10-10: 10 per 1,000)."""
+
+
+def fees_of(request: Request) -> Decimal:
+    """USD that a request costs beside its tokens."""
+    return SEARCH * (request.response.searches if request.response else 0)
+
+
 def price(usage: Usage, tariff: Tariff, size: int | None = None) -> Decimal | None:
     """USD for one request, or None when the library has no price for what was used.
 

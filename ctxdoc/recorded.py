@@ -5,8 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 
-from msgspec import Struct
+import msgspec
+from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from ctxdoc.counted import Counted
@@ -15,9 +17,9 @@ from ctxdoc.exchange import Exchange, Replayer, is_whole, step_of
 from ctxdoc.history import Call, Head, Message, Place, Session, message_of
 from ctxdoc.made_up import Heard
 from ctxdoc.matching import Matcher, in_time
-from ctxdoc.model import Log, Request, Trait
+from ctxdoc.model import Body, Log, Marked, Request, Trait
 from ctxdoc.prefix import Prefix
-from ctxdoc.pricing import tariff_of
+from ctxdoc.pricing import fees_of, price, tariff_of
 from ctxdoc.providers import RULES
 from ctxdoc.render import Renderer
 from ctxdoc.segments import Segment
@@ -27,6 +29,10 @@ from ctxdoc.tokens import Weigh, weight_of
 BY_COUNTERS = (
     "the log has no bodies of {count}: what a prompt grows by counts as the answer before it and one "
     "tool result, the first prompt of each session as fixed"
+)
+ASSUMED_MARKS = (
+    "the bodies of {count} lost their breakpoints in the log: assumed at the ends of tools, system prompt "
+    "and messages, with the lifetime that the counters show"
 )
 NO_TIMES = "the log has no times: nothing expires"
 
@@ -52,22 +58,31 @@ class _Reader:
         self.replayer = Replayer(renderer, weigh)
         self.matcher = Matcher(self.requests, self.replayer, consume=True)
         self.messages = _Messages()
+        self.shapes = _Shapes()
         self.threads: dict[int, _Thread] = {}
         self.count = 0
         self.counted: dict[str, Counted] = {}
         self.heard: dict[tuple[str, int], tuple[int, Heard]] = {}
         self.left_out: Counter[str] = Counter()
         self.by_counters = 0
+        self.assumed = 0
+        """Requests whose breakpoints are assumed."""
         for place in self.order:
             self.parter.add(place, self.requests[place])
-        self.kept = range(len(self.requests))
         self.only: frozenset[int] | None = None
         if only:
             (found,) = named(self.parter.sessions(), only)
             self.only = frozenset(found.requests)
 
     def session(self) -> Session:
-        calls = [call for place in self.order for call in self._read(place)]
+        calls: list[Call] = []
+        around: list[tuple[int, Call]] = []
+        for place in self.order:
+            for call in self._read(place):
+                if self.only is None or place in self.only:
+                    calls.append(call)
+                else:
+                    around.append((len(calls), call))
         if not calls:
             raise NoRequestError(
                 "no request of the log can be simulated",
@@ -77,11 +92,14 @@ class _Reader:
             calls=tuple(map(_with_output, calls)),
             left_out=dict(self.left_out),
             assumptions=tuple(self._assumptions(calls)),
+            around=tuple(around),
         )
 
     def _assumptions(self, calls: Sequence[Call]) -> Iterator[str]:
         if self.by_counters:
             yield BY_COUNTERS.format(count=f"{self.by_counters:,} of {len(calls):,} requests")
+        if self.assumed:
+            yield ASSUMED_MARKS.format(count=f"{self.assumed:,} of {len(calls):,} requests")
         if Trait.TIME not in self.log.traits and not any(call.at for call in calls):
             yield NO_TIMES
 
@@ -102,8 +120,11 @@ class _Reader:
             if before is not None and request.is_same_response(before.request):
                 self.left_out["another record of a response"] += 1
                 return
+            if not self.shapes.are_known(request.body):
+                self.left_out["a part of it has no known shape"] += 1
+                return
             call = self._by_body(place, exchange, earlier)
-        if call is not None and (self.only is None or place in self.only):
+        if call is not None:
             yield call
 
     def _by_body(self, place: int, exchange: Exchange, earlier: int | None) -> Call:
@@ -114,6 +135,7 @@ class _Reader:
         self.threads[place] = thread
         head, marks = self.messages.take(exchange, thread)
         request = exchange.request
+        self.assumed += exchange.breakpoints_assumed and (self.only is None or place in self.only)
         step = step_of(exchange)
         body = request.body
         return Call(
@@ -132,6 +154,7 @@ class _Reader:
             scale=1.0 if exchange.sizes.ratio is None else exchange.sizes.ratio,
             output=exchange.usage.output if exchange.usage else None,
             reported=exchange.usage,
+            beside=_beside(request),
             # The messages are held by the line.
             request=replace(request, raw=None, body=replace(body, messages=()) if body else None),
         )
@@ -151,7 +174,10 @@ class _Reader:
             return None
         key = (session, found.thread)
         if key not in self.heard:
-            self.heard[key] = (self._new(), Heard.begin(usage))
+            self.heard[key] = (
+                self._new(),
+                Heard.begin(f"of {session}, thread {found.thread}", usage),
+            )
         else:
             self.heard[key][1].go_on(place, usage)
         number, heard = self.heard[key]
@@ -170,7 +196,76 @@ class _Reader:
             place=request.place,
             output=usage.output,
             reported=usage,
+            beside=_beside(request),
         )
+
+
+class _Shapes:
+    """Whether the parts of bodies can be taken apart and put together again, looked at once each."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, bool] = {}
+
+    def are_known(self, body: Body) -> bool:
+        """Whether every tool, system block and message is what the API takes."""
+        return (
+            all(map(self._is_known, map(_plain, body.messages)))
+            and all(bytes(tool).startswith(b"{") for tool in body.tools or ())
+            and _is_text_or_blocks(bytes(body.system))
+        )
+
+    def _is_known(self, message: bytes) -> bool:
+        found = self._known.get(message)
+        if found is None:
+            found = self._known[message] = _is_message(message)
+        return found
+
+
+def _plain(message: Raw | bytes | Marked) -> bytes:
+    return message.plain if isinstance(message, Marked) else bytes(message)
+
+
+def _is_message(message: bytes) -> bool:
+    """Whether a message holds a text, or blocks of which each is what its type says."""
+    try:
+        members = msgspec.json.decode(message, type=dict[str, Raw])
+        content = bytes(members.get("content", b"null"))
+        if content.startswith(b'"'):
+            return True
+        blocks = msgspec.json.decode(content, type=list[dict[str, Raw]])
+        return bool(blocks) and all(map(_is_block, blocks))
+    except (msgspec.DecodeError, RecursionError):
+        return False
+
+
+def _is_block(block: dict[str, Raw]) -> bool:
+    kind = bytes(block.get("type", b"null"))
+    if kind == b'"tool_use"':
+        return bytes(block.get("input", b"{}")).startswith(b"{")
+    if kind == b'"tool_result"':
+        return _is_text_or_blocks(bytes(block.get("content", b"null")))
+    return kind.startswith(b'"')
+
+
+def _is_text_or_blocks(value: bytes) -> bool:
+    if value.startswith(b'"') or value == b"null":
+        return True
+    try:
+        msgspec.json.decode(value, type=list[dict[str, Raw]])
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+def _beside(request: Request) -> Decimal | None:
+    """USD that a request was billed beside its own counters; None where it is unpriced."""
+    total, tariff = fees_of(request), tariff_of(request)
+    for usage in request.response.iterations if request.response else ():
+        cost = price(usage, tariff)
+        if cost is None:
+            return None
+        total += cost
+    return total
 
 
 def _unfit(request: Request) -> str:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ctxdoc.attribution import Cases
+from ctxdoc.baseline import Locked, locked, stable_count
 from ctxdoc.causes import Case, Part
 from ctxdoc.counted import Counted
+from ctxdoc.diagnose import first_difference
 from ctxdoc.errors import NoRequestError
 from ctxdoc.growth import Growth, Turn, iter_growth
 from ctxdoc.lifetime import Blocks, Lifetime, Sent
 from ctxdoc.matching import in_time
 from ctxdoc.model import Log, Origin, Request, Usage
+from ctxdoc.prefix import Prefix
 from ctxdoc.pricing import find_rates, tariff_of
 from ctxdoc.providers import RULES
 from ctxdoc.render import Renderer
@@ -63,6 +67,9 @@ class Replay(Struct, frozen=True, kw_only=True):
     blocks: Blocks
     """Of the requests with bodies, the dearest first."""
     growth: tuple[Grown, ...]
+    heads: tuple[Locked, ...]
+    """Tools, system prompt and settings of the request that begins each thread, where they were asked
+    for."""
     called: frozenset[str]
     """Tools that an answer called or a request forced."""
 
@@ -88,15 +95,24 @@ class Replay(Struct, frozen=True, kw_only=True):
         return Origin.ESTIMATED if guessed else Origin.CALIBRATED
 
 
-def replay(log: Log, *, only: str = "", progress: Callable[[int], None] | None = None) -> Replay:
+def replay(
+    log: Log,
+    *,
+    only: str = "",
+    places: int = 0,
+    heads: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Replay:
     """Replays a log as a whole, and keeps what belongs to one session if it is named.
 
-    Raises InputError for a name that no session, or that several, begin with. `progress` is
-    told how many requests were replayed since it was last told.
+    Of the first `places` misses of each cause it is kept where they differ, and with `heads` what each
+    thread begins with. Raises InputError for a name
+    that no session, or that several, begin with. `progress` is told how many requests were replayed
+    since it was last told.
     """
     requests, missing = list(log.requests), missing_of(log)
     log = replace(log, requests=())
-    run = _Run(log, requests, only)
+    run = _Run(log, requests, only, places, heads=heads)
     order = tuple(in_time(requests))
     if only:
         run.part_all(order)
@@ -110,10 +126,15 @@ def replay(log: Log, *, only: str = "", progress: Callable[[int], None] | None =
 class _Run:
     """The state of one replay. It lets go of the bodies as they are replayed."""
 
-    def __init__(self, log: Log, requests: list[Request], only: str) -> None:
+    def __init__(
+        self, log: Log, requests: list[Request], only: str, places: int, *, heads: bool
+    ) -> None:
         self.log = log
         self.requests = requests
         self.only = only
+        self.places: defaultdict[str, int] = defaultdict(lambda: places)
+        """How many more places are kept, by cause."""
+        self.heads: dict[bytes, Locked] | None = {} if heads else None
         self.renderer = Renderer(lean=True)
         self.parter = Parter(self.renderer)
         self.kept: frozenset[int] | None = None
@@ -184,6 +205,10 @@ class _Run:
                     row.fidelity = Fidelity.PASSES
         row.judged = True
         judge(row, case)
+        wrong = row.miss or row.waste
+        if wrong is not None and self.places[wrong.cause] > 0:
+            self.places[wrong.cause] -= 1
+            row.place = first_difference(case)
         self._thread(row, case, before)
         counters = row.counters
         row.repeated = case.part is Part.RECORD
@@ -205,9 +230,15 @@ class _Run:
         continues = case.related and case.before.prefix.root == case.after.prefix.root
         if earlier is None or earlier.session != row.session or forked or not continues:
             earlier = _Thread(row.session)
+            self._hold_head(case.after.prefix)
         self.threads[row.number - 1] = earlier
         if case.part not in (Part.REFUSAL, Part.RECORD):
             earlier.turns.append(Turn(row.number, case.after.sizes.total))
+
+    def _hold_head(self, prefix: Prefix) -> None:
+        count = stable_count(prefix)
+        if self.heads is not None and count and prefix.keys[count - 1] not in self.heads:
+            self.heads[prefix.keys[count - 1]] = locked(prefix, count)
 
     def _count(self, row: Row, request: Request) -> None:
         """A request of which the log has counters at most."""
@@ -264,6 +295,7 @@ class _Run:
             order=tuple(place for place in order if place in rows),
             blocks=self.lifetime.blocks(),
             growth=tuple(self._growth(rows)),
+            heads=tuple((self.heads or {}).values()),
             called=frozenset(self.called),
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from enum import StrEnum
 
@@ -14,9 +14,10 @@ from ctxdoc.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS
 from ctxdoc.causes.content import repeated_uncached
 from ctxdoc.counted import Rewrite
 from ctxdoc.diagnose import Finding, bounded_loss, find_causes, read_instead
+from ctxdoc.diff import Place
 from ctxdoc.lifetime import Lifetime, Sent
 from ctxdoc.model import Origin, Request, Section, Usage
-from ctxdoc.pricing import Tariff, price
+from ctxdoc.pricing import Tariff, fees_of, price
 from ctxdoc.providers import RULES
 
 BY_COUNTERS_OF_ONE_PASS = ("provider_side_miss", "unexplained")
@@ -88,6 +89,8 @@ class Row(Struct, kw_only=True):
     waste: Waste | None = None
     compared: int | None = None
     """The number of the request it was compared with."""
+    place: Place | None = None
+    """Where it differs from that one, for the first misses of a cause if they were asked for."""
     cost: Decimal | None = None
     """USD, the compaction passes included; simulated where nothing was reported."""
     without_cache: Decimal | None = None
@@ -203,17 +206,19 @@ def _saved(usage: Usage, tokens: int, tariff: Tariff) -> Decimal | None:
 
 
 def price_row(row: Row, request: Request, usage: Usage) -> None:
-    """What a request cost, with its compaction passes, and what it would have without a cache."""
-    passes = request.response.iterations if request.response else ()
-    row.cost = _sum(price(each, row.tariff) for each in (usage, *passes))
-    row.without_cache = _sum(price(_uncached(each), row.tariff) for each in (usage, *passes))
+    """What a request cost, with its compaction passes and searches, and what it would have without a
+    cache."""
+    passes, fees = request.response.iterations if request.response else (), fees_of(request)
+    row.cost = _sum((fees, *(price(each, row.tariff) for each in (usage, *passes))))
+    bare = (price(_uncached(each), row.tariff) for each in (usage, *passes))
+    row.without_cache = _sum((fees, *bare))
 
 
 def _uncached(usage: Usage) -> Usage:
     return replace(usage, uncached=usage.input, cache_read=0, cache_write_5m=0, cache_write_1h=0)
 
 
-def _sum(costs: Iterator[Decimal | None]) -> Decimal | None:
+def _sum(costs: Iterable[Decimal | None]) -> Decimal | None:
     total = Decimal(0)
     for cost in costs:
         if cost is None:

@@ -146,8 +146,12 @@ def sweep(
 ) -> Found:
     """Every combination of the values.
 
-    Raises InputError for more than `MOST`.
+    Raises InputError for more than `MOST`, and for a parameter that is named twice.
     """
+    names = [str(each.target) for each in sweeps]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"{twice} is swept twice", f"write --sweep {twice}=a,b,c once")
     grid = list(product(*(each.values for each in sweeps)))
     if len(grid) > MOST:
         raise InputError(f"--sweep asks for {len(grid):,} combinations", f"at most {MOST} are run")

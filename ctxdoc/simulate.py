@@ -158,7 +158,12 @@ class Simulation:
     def rows(self, specs: tuple[Spec, ...], placements: Sequence[Placement]) -> list[Row]:
         """A strategy under each of the placements."""
         run = _Run(specs, placements, self._weigh)
-        for call in self.session.calls:
+        around = iter(self.session.around)
+        ahead = next(around, None)
+        for place, call in enumerate(self.session.calls):
+            while ahead is not None and ahead[0] <= place:
+                run.pass_by(ahead[1])
+                ahead = next(around, None)
             run.send(call)
         return run.rows()
 
@@ -206,6 +211,8 @@ class _Run:
         self.bills = [_Bill(placement) for placement in placements]
         self.warnings: Counter[str] = Counter()
         self.lost: dict[tuple[int, bytes], Lost] = {}
+        self.shown: set[bytes] = set()
+        """Digests of recorded blocks that the model sees in another form."""
         self.recorded: set[bytes] = set()
         """Digests of the blocks that the log has."""
         self.prompts: list[int] = []
@@ -234,6 +241,7 @@ class _Run:
             passing += sent.passing
             extras += [(head, extra) for extra in sent.extra]
             warnings.update(sent.warnings)
+            self.shown.update([segment.digest for segment in sent.seen])
         self.changed += head is not call.head or (messages is not recorded and messages != recorded)
         self._note_lost(call, thread, messages)
         sendings = self._sendings(call, thread, extras, (head, messages, passing))
@@ -242,6 +250,13 @@ class _Run:
             bill.add(call, sendings)
         self._add_uncached(call, sendings)
         return sendings
+
+    def pass_by(self, call: Call) -> None:
+        """Lets a request of another session write its entries: it is sent as recorded and not counted."""
+        thread = self.threads.setdefault(call.thread, _Thread(len(self.specs)))
+        prompt = thread.lane.prompt(call, call.head, call.messages)
+        for bill in self.bills:
+            bill.pass_by(call, Sending(prompt, 0, True, 0))
 
     def _sendings(
         self,
@@ -293,7 +308,7 @@ class _Run:
             found = set(self.checker.faults(changed))
             if found:
                 # What the log has itself is no fault of the strategy.
-                warnings.update(found.difference(self.checker.faults(call.messages)))
+                warnings.update(found - self.checker.faults_of_line(call.line))
         self.warnings.update(warnings)
 
     def _note_lost(self, call: Call, thread: _Thread, messages: Sequence[Message]) -> None:
@@ -314,7 +329,9 @@ class _Run:
         for message in gone:
             for place, segment in enumerate(message.segments):
                 key = (id(message), segment.digest)
-                if segment.digest not in self.recorded or segment.digest in moved:
+                if segment.digest in self.shown or segment.digest in moved:
+                    continue
+                if segment.digest not in self.recorded:
                     continue
                 if key not in self.lost and not (segment.pictured and self.coarsens):
                     self.lost[key] = Lost(segment, message.tokens[place], call.number)
@@ -391,6 +408,10 @@ class _Bill:
         """Sends the prompts of one request."""
         meter = meter_of(call.tariff)
         self._billed.append([(meter, *self._bill(call, sending)) for sending in sendings])
+
+    def pass_by(self, call: Call, sending: Sending) -> None:
+        """Sends a prompt that is billed to somebody else."""
+        self._bill(call, sending)
 
     def _bill(self, call: Call, sending: Sending) -> tuple[Usage, int | None]:
         if not sending.cached:

@@ -87,6 +87,13 @@ def test_a_200k_model_has_a_higher_step_with_its_larger_window_only() -> None:
     assert price(usage, tariff("claude-sonnet-4-5", million=True)) == Decimal("1.8")
 
 
+def test_reads_of_sonnet_5_5_cost_twice_as_much_until_october() -> None:
+    """0.20 a million until 2026-10-07, 0.10 from then on (pricing page); the library has the later one."""
+    read = Usage(uncached=0, cache_read=1_000_000, cache_write_5m=0, cache_write_1h=0)
+    for day, usd in ((date(2026, 10, 6), "0.2"), (date(2026, 10, 7), "0.1")):
+        assert price(read, tariff("claude-sonnet-5-5", day)) == Decimal(usd)
+
+
 def test_prices_have_dates() -> None:
     """Opus 4.6, 300k prompt: twice the input price until 2026-03-13."""
     usage = Usage(uncached=300_000, cache_read=0, cache_write_5m=0, cache_write_1h=0)
@@ -147,6 +154,10 @@ def test_the_table_prices_as_the_library_does() -> None:
     for model, day, size, context in GRID:
         rows = table.models.get(model, {}).get(context)
         if not rows or (rows[0].since and rows[0].since > day):
+            continue
+        ends = price_table.EARLIER_READ.get(model)
+        if ends is not None and day < ends[0]:
+            # The library does not have the price of that day.
             continue
         usage = Usage(uncached=size, cache_read=200, cache_write_5m=30, cache_write_1h=40, output=5)
         library = calc_price(

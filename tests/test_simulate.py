@@ -250,6 +250,32 @@ def test_a_stand_in_that_gets_the_bodies_bills_what_is_simulated(text: str, plac
     }
 
 
+@pytest.mark.parametrize("keep", [1, 2, 4])
+@pytest.mark.parametrize("mode", ["sticky", "rolling"])
+def test_parallel_results_are_cleared_one_by_one(keep: int, mode: str) -> None:
+    """Three results a message: a message that is cleared in part is cleared further later, and the
+    stand-in bills the same."""
+    session = recorded(calls=lambda _: 3, user_every=99)
+    text = f"clear:trigger=3000,keep={keep},by=client,mode={mode}"
+    row, cache = simulated(session, text), StandIn(count=quarter)
+    read = written = 0
+    for now, body in bodies_of(session, text):
+        usage = cache.answer(body, now)
+        read += usage["cache_read_input_tokens"]
+        written += usage["cache_creation_input_tokens"]
+    assert (row.usage.cache_read, row.usage.cache_write) == (read, written)
+    results = [
+        part["content"]
+        for message in body["messages"]
+        for part in message["content"]
+        if part["type"] == "tool_result"
+    ]
+    full = [content for content in results if content != "[old tool result cleared]"]
+    assert full[-keep:] == results[-keep:]
+    if mode == "rolling":
+        assert len(full) == keep
+
+
 def refusals(body: Body) -> list[str]:
     """What the Messages API would refuse; written for this test (Messages API reference)."""
     found = []
@@ -513,7 +539,10 @@ def test_searches_that_make_no_sense_say_so() -> None:
             parse_optimum(text)
     with pytest.raises(UnknownNameError):
         parse_optimum("clear.trigge")
-    wide = [parse_sweep("clear.trigger=" + ",".join(map(str, range(1, 30))))] * 2
+    many = ",".join(map(str, range(1, 30)))
+    wide = [parse_sweep(f"clear.trigger={many}"), parse_sweep(f"clear.keep={many}")]
+    with pytest.raises(InputError, match="swept twice"):
+        sweep(Simulation(recorded(2)), parse_specs("clear"), wide[:1] * 2, PLACEMENTS["rolling"])
     with pytest.raises(InputError, match="841 combinations"):
         sweep(Simulation(recorded(2)), parse_specs("clear"), wide, PLACEMENTS["rolling"])
 
@@ -572,6 +601,153 @@ def test_lost_content_is_counted_once() -> None:
     }
     assert row.lost_tokens == sum(results.values())
     assert simulated(session, "keep").lost == ()
+
+
+def transcript(name: str, first: int, minute: int = 0) -> list[Body]:
+    """Ten answers of a session without bodies: a first prompt, and 1,000 tokens more each time."""
+    rows = []
+    for number in range(10):
+        usage = {
+            "input_tokens": 0, "output_tokens": 150,
+            "cache_read_input_tokens": first + 1_000 * (number - 1) if number else 0,
+            "cache_creation_input_tokens": 1_000 if number else first,
+        }  # fmt: skip
+        message = {
+            "id": f"msg_{name}{number}", "type": "message", "role": "assistant", "content": [],
+            "model": "claude-sonnet-4-5", "usage": usage,
+        }  # fmt: skip
+        rows.append(
+            {
+                "type": "assistant", "sessionId": name, "uuid": f"{name}{number}", "parentUuid": None,
+                "isSidechain": False, "timestamp": f"2026-11-02T09:{minute + 2 * number:02d}:00Z",
+                "requestId": f"r{name}{number}", "version": "2.1.0", "message": message,
+            }
+        )  # fmt: skip
+    return rows
+
+
+def test_sessions_without_bodies_share_nothing(tmp_path: Path) -> None:
+    """Nothing tells that their prompts begin alike: together they cost what each costs alone."""
+    paths = []
+    for name, first in (("a", 20_000), ("b", 90_000)):
+        paths.append(str(tmp_path / f"{name}.jsonl"))
+        Path(paths[-1]).write_text(lines(transcript(name, first, minute=len(paths))))
+    costs = []
+    for chosen in ([paths[0]], [paths[1]], paths):
+        session = recorded_session(read_log(chosen))
+        rows = compare(Simulation(session), [parse_specs("keep")], [PLACEMENTS["oracle"]]).rows
+        costs.append([row.cost for row in rows])
+        assert rows[1].usage.uncached >= 0
+        assert rows[1].cost <= rows[0].cost  # type: ignore[operator]
+    assert [one + two for one, two in zip(costs[0], costs[1], strict=True)] == costs[2]  # type: ignore[operator]
+    with pytest.raises(InputError, match="needs bodies"):
+        compare(Simulation(session), (), [PLACEMENTS["recorded"]])
+
+
+def test_summaries_of_two_sessions_are_two() -> None:
+    sessions = [recorded(seed=seed, user_every=3) for seed in (5, 6)]
+    told = [
+        json.dumps(body)
+        for session in sessions
+        for _, body in bodies_of(session, "compact:trigger=5000,summary_tokens=130")
+    ]
+    names = {
+        name for text in told for name in re.findall(r"\[summary of \d+ messages, (\w+)", text)
+    }
+    assert len(names) >= 2
+
+
+def test_one_session_of_a_log_finds_what_the_others_have_cached() -> None:
+    """B begins with the head that A has written: as recorded it costs what was billed."""
+    rng, cache, records = random.Random(3), StandIn(count=quarter), []
+    first = first_body(rng, "claude-sonnet-4-6")
+    bodies = {}
+    for name in "ab":
+        bodies[name] = json.loads(json.dumps(first))
+        bodies[name]["messages"][0]["content"][0]["text"] += prose(random.Random(name), 400)
+    for number in range(1, 13):
+        name = "ab"[number % 2]
+        sent = json.loads(json.dumps(bodies[name]))
+        sent["system"][-1]["cache_control"] = dict(MARK)
+        sent["messages"][-1]["content"][-1]["cache_control"] = dict(MARK)
+        at = datetime.fromtimestamp(START.timestamp() + 20 * number, START.tzinfo)
+        row = record(sent, at, cache.answer(sent, 20 * number), number)
+        records.append({**row, "session_id": name})
+        bodies[name]["messages"] += steps(rng, number, 1, 700, think=False)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "log.jsonl")
+        path.write_text(lines(records))
+        session = recorded_session(read_log([str(path)], condense=True), only="a", weigh=weigh)
+    assert len(session.calls) == 6
+    found = compare(Simulation(session, weigh), [parse_specs("keep")])
+    assert found.recorded is not None
+    assert found.recorded.cost == found.billed
+    assert found.recorded.usage.cache_read == sum(
+        row["response"]["usage"]["cache_read_input_tokens"]
+        for row in records
+        if row["session_id"] == "a"
+    )
+
+
+def test_lost_breakpoints_live_as_long_as_the_counters_say() -> None:
+    """Writes for an hour, read after a quarter of one; the bodies have no breakpoints left."""
+    body, records = first_body(random.Random(4), "claude-sonnet-4-6"), []
+    cache = StandIn(count=quarter)
+    for number in range(1, 7):
+        sent = json.loads(json.dumps(body))
+        for block in (sent["system"][-1], sent["messages"][-1]["content"][-1]):
+            block["cache_control"] = {"type": "ephemeral", "ttl": "1h"}
+        at = datetime.fromtimestamp(START.timestamp() + 900 * number, START.tzinfo)
+        records.append(
+            record(json.loads(json.dumps(body)), at, cache.answer(sent, 900 * number), number)
+        )
+        body["messages"] += steps(random.Random(number), number, 1, 900, think=False)
+    session = read_session(records)
+    found = compare(Simulation(session, weigh), [parse_specs("keep")])
+    assert found.recorded is not None
+    assert found.recorded.cost == found.billed
+    assert any("lost their breakpoints" in text for text in session.assumptions)
+
+
+def test_what_is_billed_beside_the_counters_is_in_what_was_billed() -> None:
+    """A compaction pass of 30,000 in and 1,000 out, and three searches at a cent; Sonnet 4.6."""
+    body, cache = first_body(random.Random(4), "claude-sonnet-4-6"), StandIn(count=quarter)
+    usage = cache.answer(body, 0)
+    usage["iterations"] = [{"type": "compaction", "input_tokens": 30_000, "output_tokens": 1_000}]
+    usage["server_tool_use"] = {"web_search_requests": 3}
+    session = read_session([record(body, START, usage, 1)])
+    found = compare(Simulation(session, weigh), [parse_specs("keep")])
+    assert found.beside == Decimal("0.03") + (30_000 * Decimal(3) + 1_000 * Decimal(15)) / 10**6
+    own = (usage["input_tokens"] * Decimal(3) + usage["output_tokens"] * Decimal(15)) / 10**6
+    assert found.billed == own + found.beside
+
+
+ODD = (
+    {"role": "user", "content": []},
+    {"role": "user"},
+    {"role": "user", "content": None},
+    {"role": "user", "content": [5]},
+    {"role": "user", "content": {"type": "text", "text": "hi"}},
+    {"type": "thinking"},
+    {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "n", "input": True}]},
+    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": 7}]},
+)
+
+
+@pytest.mark.parametrize("message", ODD, ids=range(len(ODD)))
+def test_a_request_of_no_known_shape_is_left_out_and_counted(message: Body) -> None:
+    body, cache = first_body(random.Random(4), "claude-sonnet-4-6"), StandIn(count=quarter)
+    good = json.loads(json.dumps(body))
+    body["messages"] += [message]
+    rows = [
+        record(good, START, cache.answer(good, 0), 1),
+        record(body, START, {"input_tokens": 900, "output_tokens": 5}, 2),
+    ]
+    session = read_session(rows)
+    assert len(session.calls) == 1
+    assert sum(session.left_out.values()) == 1
+    for text in CHECKED:
+        assert simulated(session, text).requests == 1
 
 
 def test_facts_at_the_end_take_nothing_from_the_model() -> None:

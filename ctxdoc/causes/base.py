@@ -172,6 +172,8 @@ class Cause(Struct, frozen=True, kw_only=True):
     """Whether it stands for what no other cause explains."""
     by_counters: bool = False
     """Whether only a log without bodies shows it."""
+    unstable: bool = False
+    """Whether it is a prefix that nobody meant to change: a gate breaks on it unless it is allowed."""
     general: bool = False
     """Whether it says no more than that a place changed: not worth repeating beside a cause that
     knows how."""

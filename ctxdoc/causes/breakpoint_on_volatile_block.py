@@ -41,5 +41,6 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Split the block at the boundary: what stays first, with the breakpoint, what "
     "changes in a block behind it.",
+    unstable=True,
     match=_match,
 )

@@ -39,5 +39,6 @@ CAUSE = Cause(
     fix="Take it out of the prefix: give it in the newest user message, behind the last breakpoint, "
     "or let the model ask for it with a tool; at most take one snapshot per session.",
     general=True,
+    unstable=True,
     match=_match,
 )

@@ -37,5 +37,6 @@ CAUSE = Cause(
     group=Group.CONTENT,
     parts=frozenset({Part.DIVERGENCE}),
     fix="Store what was sent and replay it at the same place; add changes at the end only.",
+    unstable=True,
     match=_match,
 )

@@ -36,5 +36,6 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Serialise with one fixed key order from the first request on, and replay a "
     "call's arguments as they were received.",
+    unstable=True,
     match=_match,
 )

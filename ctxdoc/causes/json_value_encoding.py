@@ -37,5 +37,6 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Store and replay the argument text as it was received instead of parsing and "
     "dumping it again.",
+    unstable=True,
     match=_match,
 )

@@ -40,5 +40,6 @@ CAUSE = Cause(
     fix="Fetch memories and instructions once per session, or append them to the newest "
     "user message behind the last breakpoint.",
     general=True,
+    unstable=True,
     match=_match,
 )

@@ -30,6 +30,7 @@ CAUSE = Cause(
     group=Group.CONTENT,
     parts=frozenset({Part.DIVERGENCE}),
     fix="Record the requests with their bodies, which show the place: 'ctxdoc formats' lists how.",
+    unstable=True,
     match=_match,
     by_counters=True,
 )

@@ -40,5 +40,6 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Move the value into metadata, a header, or the newest user message behind the "
     "last breakpoint.",
+    unstable=True,
     match=_match,
 )

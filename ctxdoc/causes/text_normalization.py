@@ -33,5 +33,6 @@ CAUSE = Cause(
     group=Group.CONTENT,
     parts=frozenset({Part.DIVERGENCE}),
     fix="Replay exactly the text that was sent; trim and normalise only what is shown to people.",
+    unstable=True,
     match=_match,
 )

@@ -40,5 +40,6 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Take the time out of the prefix: give it in the newest user message, behind "
     "the last breakpoint, or round it to the day if the day is enough.",
+    unstable=True,
     match=_match,
 )

@@ -37,5 +37,6 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Keep the ids that the API gave; where they must be made, derive them from the "
     "call's position or content.",
+    unstable=True,
     match=_match,
 )

@@ -43,5 +43,6 @@ CAUSE = Cause(
     fix="Build the tool definitions once per session from fixed text; keep random "
     "names, paths and dates out of descriptions and schemas.",
     general=True,
+    unstable=True,
     match=_match,
 )

@@ -39,5 +39,6 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Sort the tools by name before every request: servers in a fixed order, tools "
     "sorted inside.",
+    unstable=True,
     match=_match,
 )

@@ -39,5 +39,6 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Sort the results of one batch into the order of their tool_use blocks, on the "
     "first send as well as on replay.",
+    unstable=True,
     match=_match,
 )

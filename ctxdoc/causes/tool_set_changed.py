@@ -47,5 +47,6 @@ CAUSE = Cause(
     fix="Keep the tool list of the session: connect tool servers before the first request, answer "
     "calls to an absent one with an error result instead of removing its tools, and load later tools "
     "with defer_loading.",
+    unstable=True,
     match=_match,
 )

@@ -41,5 +41,6 @@ CAUSE = Cause(
     "has to differ, put it behind the last breakpoint, into the newest message.",
     general=True,
     fallback=True,
+    unstable=True,
     match=_match,
 )

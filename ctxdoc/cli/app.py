@@ -24,6 +24,7 @@ COMMANDS = {
     "replay": "Replay logs: what they cost, how they grow, what was missed, and what to do.",
     "simulate": "What trim, clear, compact and offload would cost on the same session, under caching.",
     "image": "What images cost by their size, once and over the turns, and what shrinking saves.",
+    "gate": "Hold the prefix stable in CI: recorded requests, a program or a function that builds them.",
     "formats": "List the log formats that can be read.",
     "explain": "Explain a cause, a format or a topic.",
 }
@@ -89,10 +90,12 @@ def root(
       ctxdoc diagnose before.json after.json
       ctxdoc diagnose agent.jsonl --pair 7,8
       ctxdoc simulate agent.jsonl
+      ctxdoc gate agent.jsonl
       ctxdoc explain timestamp_in_prefix
 
-    Exit codes: 0 done; 1 --exit-code was given and the cache is not alive; 2 wrong arguments or
-    unreadable input; 3 no usable request in the input; 70 a fault in ctxdoc.
+    Exit codes: 0 done; 1 a limit of the gate is broken, or --exit-code was given and the cache is not
+    alive; 2 wrong arguments or unreadable input; 3 no usable request in the input, or the gate could not
+    check; 70 a fault in ctxdoc.
     """
     del version
 

@@ -18,6 +18,7 @@ from ctxdoc.cli.options import (
     QuietOption,
     StrictOption,
     check_model,
+    refuse_inputs,
     skipped_lines,
     warn,
     with_model,
@@ -76,6 +77,7 @@ def diagnose(
     del debug
     OUTPUTS[form]
     check_model(model)
+    refuse_inputs(inputs, {"--output": output})
     found, skipped = _diagnose(inputs, pair, model, strict, diff)
     for line in skipped:
         warn(line, quiet=quiet)

@@ -19,6 +19,7 @@ from ctxdoc.cli.options import (
     StrictOption,
     check_model,
     check_plot,
+    refuse_inputs,
     skipped_lines,
     warn,
     with_model,
@@ -96,6 +97,7 @@ def image(
     OUTPUTS[form]
     check_model(model)
     check_plot(plot)
+    refuse_inputs(what, {"--plot": plot, "--output": output})
     logs = [each for each in what if not _is_picture(each)]
     if logs and len(logs) < len(what):
         raise InputError("logs and images at once", "ask about one kind at a time")

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
@@ -136,6 +137,14 @@ def check_model(name: str) -> None:
         every = list(provider.models)
         near = get_close_matches(name, every, n=3)
         raise UnknownNameError("model", name, near or every[:8], every)
+
+
+def refuse_inputs(inputs: Iterable[str], targets: Mapping[str, str]) -> None:
+    """Raises InputError where a file that would be written is one that is read."""
+    read = {Path(path).resolve() for path in inputs if path != "-"}
+    for option, target in targets.items():
+        if target and target != "-" and Path(target).resolve() in read:
+            raise InputError(f"{option} {target} would replace what is read", "name another file")
 
 
 PICTURES = (".png", ".svg")

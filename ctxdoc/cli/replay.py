@@ -20,6 +20,7 @@ from ctxdoc.cli.options import (
     StrictOption,
     check_model,
     check_plot,
+    refuse_inputs,
     skipped_lines,
     warn,
     with_model,
@@ -86,6 +87,7 @@ def replay(
     OUTPUTS[form]
     check_model(model)
     check_plot(plot)
+    refuse_inputs(logs, {"--plot": plot, "--output": output})
     found = _replayed(logs, session, model, strict=strict, quiet=quiet)
     for line in skipped_lines(found.log):
         warn(line, quiet=quiet)

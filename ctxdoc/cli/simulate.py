@@ -23,6 +23,7 @@ from ctxdoc.cli.options import (
     StrictOption,
     check_model,
     check_plot,
+    refuse_inputs,
     skipped_lines,
     warn,
     with_model,
@@ -186,6 +187,7 @@ def simulate(
     OUTPUTS[form]
     check_model(model)
     check_plot(plot)
+    refuse_inputs(logs or (), {"--emit": emit, "--plot": plot, "--output": output})
     chosen = [parse_specs(text) for text in strategy or ()]
     places = [PLACEMENTS[name] for name in placement or ()]
     # What is searched and written stands under the placement that was asked for.
@@ -217,6 +219,8 @@ def simulate(
     if plot:
         _draw(comparison, plot)
     if emit:
+        if not simulation.session.has_bodies:
+            warn("--emit: there are no bodies; placeholders stand for their text", quiet=quiet)
         write_bytes(Path(emit), b"".join(iter_lines(simulation, chosen[0], place)), "--emit")
     report = simulate_report(comparison, verbose=verbose, excerpts=not no_excerpts, logs=logs or ())
     write_report(report, form, output, no_color=no_color)

@@ -142,6 +142,7 @@ def response_of(answer: Mapping[str, Any]) -> Response:
         miss_reason=_miss_reason(answer),
         several_passes=counters.has_server_tools(usage)
         or any(call.get("type") == "server_tool_use" for call in calls),
+        searches=counters.searches(usage),
         called=_called(calls),
         content=content_of(answer.get("content")),
     )

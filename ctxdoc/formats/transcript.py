@@ -150,6 +150,7 @@ def read_response(message: Message) -> Response:
         return response_of({**whole, "diagnostics": message.diagnostics})
     split = plain.cache_creation
     return Response(
+        searches=counters.searches({"server_tool_use": plain.server_tool_use}),
         id=text_of(message.id),
         model=text_of(message.model),
         usage=counters.beside(

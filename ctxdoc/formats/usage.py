@@ -99,6 +99,12 @@ def has_server_tools(usage: Counters) -> bool:
     return bool(known) and type(written) is int and sum(known) != written
 
 
+def searches(usage: Counters) -> int:
+    """Searches of the web that the provider ran."""
+    times = part(usage, "server_tool_use").get("web_search_requests")
+    return times if type(times) is int and times > 0 else 0
+
+
 def openai_chat(usage: Counters) -> Usage:
     """Chat completions, and LiteLLM's and OpenRouter's answers in that form."""
     details = part(usage, "prompt_tokens_details")

@@ -6,7 +6,10 @@ from ctxdoc.outputs.base import Output, Style
 from ctxdoc.registry import Registry
 
 OUTPUTS: Registry[Output] = Registry(
-    "ctxdoc.outputs", "OUTPUT", ("text", "json", "markdown", "csv", "html"), "format"
+    "ctxdoc.outputs",
+    "OUTPUT",
+    ("text", "json", "markdown", "csv", "html", "github", "sarif", "junit"),
+    "format",
 )
 
 __all__ = ["OUTPUTS", "Output", "Style"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ctxdoc.reports.base import (
+    Annotation,
     Chart,
+    Checks,
     Curves,
     Fields,
     Headline,
@@ -20,7 +22,9 @@ from ctxdoc.reports.base import (
 )
 
 __all__ = [
+    "Annotation",
     "Chart",
+    "Checks",
     "Curves",
     "Fields",
     "Headline",

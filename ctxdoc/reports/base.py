@@ -9,6 +9,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from ctxdoc.canonical import Json
+from ctxdoc.errors import InputError
 
 
 class Headline(Struct, frozen=True):
@@ -154,6 +155,45 @@ class Records(Struct, frozen=True):
     rows: tuple[tuple[Cell, ...], ...]
 
 
+class Rule(Struct, frozen=True, kw_only=True):
+    """What an annotation is an instance of."""
+
+    id: str
+    title: str
+    help: str
+    """What it is and what to do about it."""
+
+
+class Annotation(Struct, frozen=True, kw_only=True):
+    """Something to be shown at a place of a file."""
+
+    rule: Rule
+    level: str
+    """error, warning or note."""
+    message: str
+    file: str = ""
+    """Path as it was given; empty where it is no file."""
+    line: int = 1
+
+
+class Tested(Struct, frozen=True, kw_only=True):
+    """One check, as test reports have them."""
+
+    name: str
+    verdict: str
+    """held, broken or unchecked."""
+    text: str
+
+
+class Checks(Struct, frozen=True, kw_only=True):
+    """The outcome of checks, for programs that show such."""
+
+    verdict: str
+    summary: str
+    tested: tuple[Tested, ...]
+    annotations: tuple[Annotation, ...]
+
+
 class Report(Struct, frozen=True):
     """A view of results: the parts in order, and the same as data."""
 
@@ -162,11 +202,23 @@ class Report(Struct, frozen=True):
     """The JSON document of this report, with its schema; made where it is asked for."""
     make_records: Callable[[], Records] | None = None
     """The same row by row, where the results are rows."""
+    make_checks: Callable[[], Checks] | None = None
+    """The same as checks, where the results are such."""
 
     @property
     def data(self) -> dict[str, Json]:
         """The JSON document."""
         return self.make_data()
+
+    @property
+    def checks(self) -> Checks:
+        """The checks.
+
+        Raises InputError where the results are none.
+        """
+        if self.make_checks is None:
+            raise InputError("this report has no checks", "the gate has them: ctxdoc gate")
+        return self.make_checks()
 
     @property
     def records(self) -> Records | None:

@@ -169,7 +169,11 @@ def _main_rows(comparison: Comparison, logs: Sequence[str]) -> Iterator[Line]:
     recorded = comparison.recorded
     if recorded is not None:
         billed = comparison.billed
-        check = f" (billed {money_text(billed)})" if billed is not None else ""
+        beside = ""
+        if comparison.beside:
+            what = f"{money_text(comparison.beside)} for compaction passes and searches"
+            beside = f", of it {what}, which no row has"
+        check = f" (billed {money_text(billed)}{beside})" if billed is not None else ""
         yield Line(
             "Recorded",
             f"{money_text(recorded.cost)} with the breakpoints as sent{check}; "
@@ -195,6 +199,9 @@ def _main_rows(comparison: Comparison, logs: Sequence[str]) -> Iterator[Line]:
             "Complete",
             f"with nothing taken from the model: {_named(whole, comparison)}, {money_text(whole.cost)}",
         )
+    for row in comparison.cheaper_as_written:
+        why = "; ".join(row.warnings) or "the API may refuse it"
+        yield Line("", f"{label_of(row)} costs {money_text(row.cost)} and is no choice: {why}")
     if not keep.fits:
         yield Line(
             "Window", "keeping everything exceeds the model's window, and is no choice: see below"

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 
 from ctxdoc.errors import InputError, UnknownNameError
 from ctxdoc.history import Call, Head, Maker, Message, Session
+from ctxdoc.segments import Segment
 
 
 class History(Struct, frozen=True, eq=False, gc=False):
@@ -54,6 +55,8 @@ class Sent(Struct, frozen=True, eq=False, kw_only=True, gc=False):
     passing: int = 0
     """Blocks at the end that are sent once: no breakpoint should cover them."""
     warnings: tuple[str, ...] = ()
+    seen: tuple[Segment, ...] = ()
+    """Recorded blocks that are not sent as they were, and yet shown to the model."""
 
 
 class Strategy(Protocol):
@@ -61,6 +64,10 @@ class Strategy(Protocol):
 
     def send(self, history: History, memory: object) -> Sent:
         """What is sent for one request; `memory` is what it kept of the one before, None at first."""
+
+
+MOST = 10**12
+"""Of any number of tokens, blocks or pixels: far more than there are."""
 
 
 class Measure(StrEnum):
@@ -76,13 +83,13 @@ class Measure(StrEnum):
 def prompt(share: float | None = None) -> Meta:
     """Tokens of a prompt. `share` sets the mark of a session too small for the default: of what its
     largest prompt has beyond tools and system prompt."""
-    return Meta(ge=0, extra={"measure": Measure.PROMPT, "share": share})
+    return Meta(ge=0, le=MOST, extra={"measure": Measure.PROMPT, "share": share})
 
 
-PAYLOAD = Meta(ge=0, extra={"measure": Measure.PAYLOAD})
-SUMMARY = Meta(ge=0, extra={"measure": Measure.SUMMARY})
-PIXELS = Meta(ge=0, extra={"measure": Measure.PIXELS})
-COUNT = Meta(ge=0, extra={"measure": Measure.COUNT})
+PAYLOAD = Meta(ge=0, le=MOST, extra={"measure": Measure.PAYLOAD})
+SUMMARY = Meta(ge=0, le=MOST, extra={"measure": Measure.SUMMARY})
+PIXELS = Meta(ge=0, le=MOST, extra={"measure": Measure.PIXELS})
+COUNT = Meta(ge=0, le=MOST, extra={"measure": Measure.COUNT})
 SHARE = Meta(ge=0, le=1)
 
 
@@ -210,6 +217,9 @@ def made(definition: Definition, given: dict[str, str]) -> Strategy:
     values = {
         definition.parameter(typed).name: as_number(text.strip()) for typed, text in given.items()
     }
+    for name, value in values.items():
+        if value.lstrip("+-").lower() in ("nan", "inf", "infinity"):
+            raise InputError(f"{definition.id}: {name}={value} is no number", f"write {name}=5")
     try:
         return msgspec.convert(values, definition.make, strict=False)  # type: ignore[no-any-return]
     except msgspec.ValidationError as error:
@@ -225,7 +235,7 @@ def as_number(text: str) -> str:
     if unit is not None:
         try:
             return str(round(float(text[:-1]) * unit))
-        except ValueError:
+        except (ValueError, OverflowError):
             return text
     digits = text.replace("_", "")
     return digits if digits.isdecimal() else text

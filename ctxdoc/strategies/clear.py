@@ -34,6 +34,20 @@ from ctxdoc.strategies.base import COUNT, Definition, History, Sent, prompt, siz
 PLACEHOLDER = '"[old tool result cleared]"'
 
 
+class Memory(Struct, frozen=True, eq=False, gc=False):
+    """What is cleared by now."""
+
+    made: dict[Message, Message]
+    """What stands in the place of messages."""
+    upto: int = 0
+    """Messages that are cleared as far as they will ever be."""
+    before: Message | None = None
+    """The last of them: while it stands there they are the same."""
+
+
+NOTHING = Memory({})
+
+
 class Clear(Struct, frozen=True):
     """Replaces old tool results."""
 
@@ -47,31 +61,36 @@ class Clear(Struct, frozen=True):
 
     def send(self, history: History, memory: object) -> Sent:
         """The history with what is cleared by now."""
-        known: dict[Message, Message] = memory if isinstance(memory, dict) else {}
+        messages = history.messages
+        known = memory if isinstance(memory, Memory) else NOTHING
+        if known.before is not None and not _holds(known, messages):
+            known = Memory(known.made)
         rolling = self.mode == "rolling"
-        base = history.messages if rolling else _applied(known, history.messages)
+        base = messages if rolling else _applied(known.made, messages)
         size = size_of(base)
         if history.head.size + size <= self.trigger:
             return Sent(messages=base, memory=known)
-        last = self._first_kept(history.messages)
-        more = dict(self._cleared(history, known, last))
-        now = {**known, **more} if more else known
+        last = self._first_kept(messages)
+        more = dict(self._cleared(history, known.upto, last))
+        made = {**known.made, **more} if more else known.made
+        upto = max(known.upto, min(last[0], len(messages)))
+        now = Memory(made, upto, messages[upto - 1] if upto else None)
         end = last[0] + 1
-        sent = [*_applied(now, history.messages[:end]), *base[end:]]
+        sent = [*_applied(made, messages[:end]), *base[end:]] if made else base
         if size - size_of(sent) < max(1, self.clear_at_least):
-            return Sent(messages=base, memory=known)
+            return Sent(messages=base, memory=known if more else now)
         return Sent(messages=sent, memory=now)
 
     def _cleared(
-        self, history: History, known: dict[Message, Message], last: tuple[int, int]
+        self, history: History, first: int, last: tuple[int, int]
     ) -> Iterator[tuple[Message, Message]]:
-        """Messages whose results, or calls, are cleared ahead of a place, unless they are known."""
+        """Messages, from one on, whose results or calls are cleared ahead of a place, if that makes them
+        shorter."""
         messages = history.messages
         excluded = frozenset(filter(None, self.exclude_tools.split("|")))
-        for index, message in enumerate(messages[: last[0] + 1]):
-            if not message.results or (index < last[0] and message in known):
-                continue
-            names = _names(messages, index) if excluded else {}
+        for index in range(first, min(last[0] + 1, len(messages))):
+            message = messages[index]
+            names = _names(messages, index) if excluded and message.results else {}
             places = [
                 place
                 for place in message.results
@@ -99,8 +118,12 @@ class Clear(Struct, frozen=True):
         return 0, 0
 
 
-def _applied(known: dict[Message, Message], messages: list[Message]) -> list[Message]:
-    return [known.get(message, message) for message in messages] if known else messages
+def _holds(memory: Memory, messages: list[Message]) -> bool:
+    return memory.upto <= len(messages) and messages[memory.upto - 1] is memory.before
+
+
+def _applied(made: dict[Message, Message], messages: list[Message]) -> list[Message]:
+    return [made.get(message, message) for message in messages] if made else messages
 
 
 def _if_shorter(

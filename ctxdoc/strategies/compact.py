@@ -24,7 +24,7 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 from ctxdoc.canonical import Json
-from ctxdoc.history import Message, text_block
+from ctxdoc.history import Message, text_block, told
 from ctxdoc.strategies.base import (
     COUNT,
     SUMMARY,
@@ -101,10 +101,10 @@ class Compact(Struct, frozen=True):
         """The summary ahead of the messages from one on."""
         messages, maker = history.messages, history.maker
         rest = messages[index:]
-        block: dict[str, Json] = text_block(f"[summary of the first {index} messages]")
+        block: dict[str, Json] = text_block(told(messages, index))
         role = "user"
         if self.by == "server":
-            block = {"type": "compaction", "content": f"[summary of the first {index} messages]"}
+            block = {"type": "compaction", "content": told(messages, index)}
             role = "assistant"
         if rest and rest[0].role == role and not rest[0].results:
             return [maker.with_block(rest[0], block, self.summary_tokens), *rest[1:]]

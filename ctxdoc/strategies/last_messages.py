@@ -20,7 +20,7 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from ctxdoc.history import text_block
+from ctxdoc.history import text_block, told
 from ctxdoc.strategies.base import COUNT, SUMMARY, Definition, Extra, History, Sent
 from ctxdoc.strategies.compact import ASKED, ASKED_TOKENS
 from ctxdoc.strategies.window import UNCOUNTED
@@ -43,13 +43,13 @@ class LastMessages(Struct, frozen=True):
         rest = messages[dropped:]
         if not self.summary_tokens:
             return Sent(messages=rest)
-        told = text_block(f"[summary of the {dropped} messages before]")
+        block = text_block(told(messages, dropped))
         asked = maker.message("user", text_block(ASKED), ASKED_TOKENS)
         separate = Extra(
             messages=[*messages[:dropped], asked], output=self.summary_tokens, cached=False
         )
         return Sent(
-            messages=[maker.message("user", told, self.summary_tokens), *rest],
+            messages=[maker.message("user", block, self.summary_tokens), *rest],
             extra=(separate,) if self.call == "separate" else (),
             warnings=(UNCOUNTED,) if self.call == "none" else (),
         )

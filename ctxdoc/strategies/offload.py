@@ -25,7 +25,7 @@ from msgspec import Struct
 
 from ctxdoc.canonical import Json
 from ctxdoc.history import Edit, Head, Message, made_message, with_segment
-from ctxdoc.segments import iter_tools
+from ctxdoc.segments import Segment, iter_tools
 from ctxdoc.strategies.base import PAYLOAD, SHARE, Definition, Extra, History, Sent
 
 CALL_TOKENS = 60
@@ -59,6 +59,7 @@ class Offload(Struct, frozen=True):
         known = memory if isinstance(memory, Memory) else Memory({}, 0.0)
         new: dict[Message, tuple[Message, ...]] = {}
         due = known.due
+        seen: list[Segment] = []
         for message in history.messages:
             if message.size <= self.over or message in known.put:
                 continue
@@ -67,6 +68,7 @@ class Offload(Struct, frozen=True):
                 due += self.reread * len(places)
                 again = int(due + 1e-9)
                 due -= again
+                seen += [message.segments[place] for place in places[:again]]
                 new[message] = (
                     self._pointed(message, places, history),
                     *_read_again(message, places[:again]),
@@ -81,6 +83,7 @@ class Offload(Struct, frozen=True):
             messages=now,
             memory=Memory(put, due),
             head=self._head(history.head),
+            seen=tuple(seen),
             extra=tuple(
                 Extra(messages=sent[: len(now) + count], output=CALL_TOKENS, after=True)
                 for count in range(2, later + 1, 2)

@@ -15,11 +15,12 @@ What the model no longer sees
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Annotated
 
 from msgspec import Struct
 
-from ctxdoc.history import Message, text_block
+from ctxdoc.history import Message, text_block, told
 from ctxdoc.strategies.base import (
     COUNT,
     SUMMARY,
@@ -30,7 +31,6 @@ from ctxdoc.strategies.base import (
     Sent,
     iter_cuts,
     prompt,
-    users_in,
 )
 
 UNCOUNTED = "the calls that would write the summaries are not counted"
@@ -51,28 +51,37 @@ class Window(Struct, frozen=True):
         kept = cut.kept(messages)
         if cut is WHOLE or not self.summary_tokens:
             return Sent(messages=kept)
-        told = text_block(f"[summary of the {cut.index} messages before]")
-        kept[0] = history.maker.with_block(kept[0], told, self.summary_tokens)
+        block = text_block(told(messages, cut.index))
+        kept[0] = history.maker.with_block(kept[0], block, self.summary_tokens)
         return Sent(messages=kept, warnings=(UNCOUNTED,))
 
     def _cut(self, history: History) -> Cut:
         messages = history.messages
-        if self._fits(history, messages, WHOLE):
+        behind = self._behind(messages)
+        if behind[0] <= self._room(history, WHOLE):
             return WHOLE
         cut = WHOLE
         for further in iter_cuts(messages):
             cut = further
-            if self._fits(history, messages, cut):
+            if behind[cut.index] <= self._room(history, cut):
                 break
         return cut
 
-    def _fits(self, history: History, messages: list[Message], cut: Cut) -> bool:
+    def _behind(self, messages: list[Message]) -> list[int]:
+        """Of each message, what it and those behind it count: tokens, or messages of the user."""
+        counts = (
+            [message.role == "user" for message in reversed(messages)]
+            if self.turns
+            else [message.size for message in reversed(messages)]
+        )
+        return list(accumulate(counts))[::-1] or [0]
+
+    def _room(self, history: History, cut: Cut) -> int:
         if self.turns:
-            return users_in(messages, cut) <= self.turns
-        ahead = messages[cut.opening].size if cut.opening is not None else 0
-        behind = sum([message.size for message in messages[cut.index :]])
-        room = self.max_tokens - history.head.size - ahead
-        return behind + (self.summary_tokens if cut.index else 0) <= room
+            return self.turns
+        ahead = history.messages[cut.opening].size if cut.opening is not None else 0
+        summary = self.summary_tokens if cut.index else 0
+        return self.max_tokens - history.head.size - ahead - summary
 
 
 STRATEGY = Definition(id="window", title="slides over the newest turns, every request", make=Window)

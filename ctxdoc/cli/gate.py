@@ -1,0 +1,389 @@
+"""`ctxdoc gate`: a stable prefix as a check in CI."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from msgspec.structs import replace
+
+from ctxdoc.baseline import Lock, read_lock, write_lock
+from ctxdoc.builder import (
+    Builder,
+    Run,
+    chosen_surroundings,
+    import_command,
+    iter_runs,
+    split_command,
+    unavailable,
+)
+from ctxdoc.causes import CAUSES
+from ctxdoc.cli.command import Command
+from ctxdoc.cli.options import (
+    DebugOption,
+    ExcerptsOption,
+    ModelOption,
+    NoColorOption,
+    OutputOption,
+    QuietOption,
+    StrictOption,
+    check_model,
+    refuse_inputs,
+    skipped_lines,
+    warn,
+    with_model,
+    write_bytes,
+    write_report,
+)
+from ctxdoc.cli.progress import shown_progress
+from ctxdoc.containers import size_of
+from ctxdoc.diagnose import find_drift
+from ctxdoc.errors import CtxdocError, InputError, UncheckedError
+from ctxdoc.gate import SHOWN_PLACES, Gated, Verdict, gate_replay, gate_runs
+from ctxdoc.load import read_log
+from ctxdoc.outputs import OUTPUTS
+from ctxdoc.replay import replay as replay_log
+from ctxdoc.reports import Report
+from ctxdoc.reports.gate import gate_report
+from ctxdoc.settings import GateSettings, read_settings, settings_of
+
+app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
+
+
+def _complete_cause() -> list[str]:
+    return list(CAUSES.names)
+
+
+def _complete_format() -> list[str]:
+    return [name for name in OUTPUTS.names if name != "csv"]
+
+
+@app.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"]})
+def gate(
+    logs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[LOG...]",
+            help="Recorded requests of any known format. '-' is standard input.",
+            show_default=False,
+        ),
+    ] = None,
+    command: Annotated[
+        str,
+        typer.Option(
+            "--command",
+            metavar="CMD",
+            help="A program that prints a request body, or several, a line each.",
+        ),
+    ] = "",
+    import_: Annotated[
+        str,
+        typer.Option(
+            "--import",
+            metavar="PKG.MOD:FUNCTION",
+            help="A Python function that returns a request body, or several.",
+        ),
+    ] = "",
+    baseline: Annotated[
+        str,
+        typer.Option(
+            "--baseline",
+            metavar="FILE",
+            help="The lock file that the stable prefix is held against.",
+        ),
+    ] = "",
+    update: Annotated[
+        bool, typer.Option("--update", help="Write the baseline as the prefix is now.")
+    ] = False,
+    min_hit_ratio: Annotated[
+        str,
+        typer.Option("--min-hit-ratio", metavar="R", help="Share of input read, as 0.8 or 80%."),
+    ] = "",
+    max_lost_cost: Annotated[
+        str,
+        typer.Option("--max-lost-cost", metavar="USD", help="Money lost by avoidable misses."),
+    ] = "",
+    max_lost_tokens: Annotated[
+        str,
+        typer.Option("--max-lost-tokens", metavar="N", help="Tokens lost by avoidable misses."),
+    ] = "",
+    max_prefix_tokens: Annotated[
+        str, typer.Option("--max-prefix-tokens", metavar="N", help="Tokens of the fixed prefix.")
+    ] = "",
+    max_growth_per_turn: Annotated[
+        str, typer.Option("--max-growth-per-turn", metavar="N", help="Tokens that a turn adds.")
+    ] = "",
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow",
+            metavar="CAUSE",
+            help="Do not break on this cause.",
+            autocompletion=_complete_cause,
+            show_default=False,
+        ),
+    ] = None,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-on",
+            metavar="CAUSE",
+            help="Break on this cause too.",
+            autocompletion=_complete_cause,
+            show_default=False,
+        ),
+    ] = None,
+    skip: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--skip",
+            metavar="SURROUNDING",
+            help="Do not run the builder in this one: home, working_folder, locale, time_zone …",
+            show_default=False,
+        ),
+    ] = None,
+    timeout: Annotated[
+        str, typer.Option("--timeout", metavar="SECONDS", help="For one run of the builder; 60.")
+    ] = "",
+    form: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--format",
+            metavar="NAME[=FILE]",
+            help="text, json, markdown, html, github, sarif or junit; several with a file each.",
+            autocompletion=_complete_format,
+            show_default=False,
+        ),
+    ] = None,
+    output: OutputOption = "",
+    model: ModelOption = "",
+    no_excerpts: ExcerptsOption = False,
+    strict: StrictOption = False,
+    quiet: QuietOption = False,
+    no_color: NoColorOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Hold the prefix of recorded or built requests stable, and other limits of a log: a check for CI.
+
+    A log breaks the gate when a prefix that should have stayed the same was lost; moved breakpoints,
+    appended turns and other sampling settings never do. A builder is run again and again while all
+    around it changes: hash seed, folder, HOME, time zone, language, clock. Settings stand in
+    [tool.ctxdoc.gate] of pyproject.toml as well.
+
+    \b
+    Examples:
+      ctxdoc gate agent.jsonl
+      ctxdoc gate agent.jsonl --min-hit-ratio 0.8 --fail-on history_rewritten
+      ctxdoc gate --command 'python build_request.py'
+      ctxdoc gate --import myagent.prompts:build --baseline prefix.lock.json
+      ctxdoc gate --import myagent.prompts:build --baseline prefix.lock.json --update
+      ctxdoc gate agent.jsonl --format github --format sarif=gate.sarif --format junit=gate.xml
+
+    Exit codes: 0 every limit held; 1 a limit is broken; 2 wrong arguments or unreadable input; 3 what was
+    asked for could not be checked.
+    """
+    del debug
+    writers = _writers(form or ["text"], output)
+    check_model(model)
+    for name, target in writers:
+        refuse_inputs(logs or (), {f"--format {name}": target})
+    numbers = {
+        "min-hit-ratio": _ratio(min_hit_ratio),
+        "max-lost-cost": max_lost_cost,
+        "max-lost-tokens": max_lost_tokens.replace("_", ""),
+        "max-prefix-tokens": max_prefix_tokens.replace("_", ""),
+        "max-growth-per-turn": max_growth_per_turn.replace("_", ""),
+        "timeout": timeout,
+        "baseline": baseline,
+    }
+    lists = {"allow": allow or [], "fail-on": fail_on or [], "skip": skip or []}
+    settings, home = _settings(numbers, lists, {"command": command, "import": import_}, logs)
+    lock_path = home / settings.baseline if settings.baseline else None
+    if update and lock_path is None:
+        raise InputError("--update writes a baseline", "name it with --baseline FILE")
+    lock = read_lock(lock_path) if lock_path is not None and not update else None
+    if settings.command is not None or settings.import_ is not None:
+        gated = _of_builder(settings, home, lock, quiet=quiet)
+    else:
+        gated = _of_log(settings, model, lock, strict=strict, quiet=quiet)
+    if update and lock_path is not None:
+        gated = _updated(gated, lock_path)
+    settings_file = _shown(home / "pyproject.toml")
+    report = gate_report(gated, excerpts=not no_excerpts, settings_file=settings_file)
+    for name, target in writers:
+        write_report(report, name, target, no_color=no_color)
+        if name == "github":
+            _summarize(report)
+    if gated.exit_code:
+        raise typer.Exit(gated.exit_code)
+
+
+def _writers(forms: Sequence[str], output: str) -> list[tuple[str, str]]:
+    """The formats, each with its file; the first without one goes to --output or standard output.
+
+    Raises InputError for two that would go to standard output.
+    """
+    found = []
+    for text in forms:
+        name, _, target = text.partition("=")
+        OUTPUTS[name]
+        found.append((name, target or output))
+    if sum(target == output for _, target in found) > 1:
+        raise InputError(
+            "two formats go to the same place", "give each a file, as in --format sarif=gate.sarif"
+        )
+    return found
+
+
+def _ratio(text: str) -> str:
+    if not text.endswith("%"):
+        return text
+    try:
+        return str(float(text[:-1]) / 100)
+    except ValueError:
+        return text
+
+
+def _settings(
+    numbers: Mapping[str, str],
+    lists: Mapping[str, Sequence[str]],
+    sources: Mapping[str, str],
+    logs: Sequence[str] | None,
+) -> tuple[GateSettings, Path]:
+    """The options over the table of pyproject.toml, and the folder that its paths start from."""
+    folder = Path.cwd()
+    table, path = read_settings(folder)
+    found = settings_of(table, f"{path}, [tool.ctxdoc.gate]") if table else GateSettings()
+    own = settings_of({name: value for name, value in numbers.items() if value}, "options")
+    given = {name: value for name, value in sources.items() if value}
+    if len(given) + bool(logs) > 1:
+        raise InputError("more than one source of requests", "name a log, --command or --import")
+    changed = {
+        field: getattr(own, field)
+        for field in own.__struct_fields__
+        if getattr(own, field) != getattr(GateSettings(), field)
+    }
+    home = path.parent if table and path is not None else folder
+    if own.baseline is not None and home != folder:
+        # A path on the command line starts where the command is given.
+        changed["baseline"] = str(folder / own.baseline)
+    joined = {
+        "allow": (*found.allow, *lists["allow"]),
+        "fail_on": (*found.fail_on, *lists["fail-on"]),
+        "skip": (*found.skip, *lists["skip"]),
+    }
+    found = replace(found, **changed, **joined)
+    for cause in (*found.allow, *found.fail_on):
+        CAUSES[cause]
+    if given or logs:
+        found = replace(
+            found,
+            logs=tuple(logs or ()),
+            command=given.get("command"),
+            import_=given.get("import"),
+        )
+        home = folder if given else home
+    if (found.command is not None) + (found.import_ is not None) + bool(found.logs) != 1:
+        raise InputError(
+            "there are no requests to check"
+            if not found.logs
+            else "more than one source in pyproject.toml",
+            "name a log, or give --command or --import",
+        )
+    return found, home
+
+
+def _of_log(
+    settings: GateSettings, model: str, lock: Lock | None, *, strict: bool, quiet: bool
+) -> Gated:
+    # As in a replay: nothing here refers to itself in circles.
+    gc.disable()
+    logs = list(settings.logs)
+    size = size_of(logs) if not quiet else 0
+    with shown_progress(size, quiet=quiet) as begin:
+        reading = begin("reading", size) if begin else None
+        read = [with_model(read_log(logs, strict=strict, condense=True, progress=reading), model)]
+        replaying = begin("replaying", len(read[0].requests)) if begin else None
+        found = replay_log(
+            read.pop(),
+            places=SHOWN_PLACES,
+            heads=settings.baseline is not None,
+            progress=replaying,
+        )
+    for line in skipped_lines(found.log):
+        warn(line, quiet=quiet)
+    names = ", ".join(logs[:3]) + (", …" if len(logs) > 3 else "")
+    count = len(found.rows)
+    subject = f"{names}: {count:,} request{'' if count == 1 else 's'}"
+    return gate_replay(found, settings, subject, lock)
+
+
+def _of_builder(settings: GateSettings, home: Path, lock: Lock | None, *, quiet: bool) -> Gated:
+    del quiet
+    if settings.import_ is not None:
+        words, subject = import_command(settings.import_), settings.import_
+    else:
+        words, subject = split_command(settings.command or ""), settings.command or ""
+    surroundings = chosen_surroundings(settings.skip)
+    builder = Builder(words, timeout=settings.timeout, folder=home)
+    reference = builder.reference()
+
+    def is_same(run: Run) -> bool:
+        return len(run.requests) == len(reference.requests) and not any(
+            find_drift(one, two) is not None
+            for one, two in zip(reference.requests, run.requests, strict=True)
+        )
+
+    try:
+        return gate_runs(
+            reference,
+            iter_runs(builder, surroundings, is_same),
+            settings,
+            subject,
+            lock,
+            tuple(unavailable(builder, surroundings)),
+        )
+    except CtxdocError as error:
+        raise UncheckedError(error.message, error.hint) from error
+
+
+def _updated(gated: Gated, path: Path) -> Gated:
+    """Writes the baseline, where there is a stable prefix to be written."""
+    if gated.lock is None:
+        return gated
+    write_bytes(path, write_lock(gated.lock), "--baseline")
+    with suppress(OSError):
+        # It is meant for the repository, and holds no text.
+        path.chmod(0o644)
+    checks = tuple(
+        replace(check, verdict=Verdict.HELD, value=0, why="") if check.name == "baseline" else check
+        for check in gated.checks
+    )
+    return replace(gated, checks=checks, updated=True)
+
+
+def _summarize(report: Report) -> None:
+    """Adds the report to the step summary of a GitHub workflow."""
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not path:
+        return
+    text = OUTPUTS["markdown"].write(report, None)  # type: ignore[arg-type]
+    try:
+        with Path(path).open("a", encoding="utf-8", errors="backslashreplace") as stream:
+            stream.write(text + "\n")
+    except OSError as error:
+        warn(f"cannot write the step summary: {error.strerror or error}", quiet=False)
+
+
+def _shown(path: Path) -> str:
+    """A path as seen from here; empty where there is no such file."""
+    if not path.is_file():
+        return ""
+    with suppress(ValueError):
+        return str(path.relative_to(Path.cwd()))
+    return str(path)

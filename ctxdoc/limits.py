@@ -1,0 +1,129 @@
+"""The limits of the gate: what is measured of a replayed log, and what it may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from msgspec import Struct
+
+from ctxdoc.replay import Grown, Replay
+from ctxdoc.rows import Row
+
+Value = int | float | Decimal
+STRETCH = 3
+"""Requests of a stretch from which on its growth says something."""
+
+
+class Measured(Struct, frozen=True):
+    """What a limit is held against."""
+
+    value: Value | None
+    """None where the log does not tell."""
+    where: str = ""
+
+
+class Limit(Struct, frozen=True, kw_only=True):
+    """Something of a log that may be limited."""
+
+    name: str
+    """As in the settings, with underscores."""
+    title: str
+    unit: str
+    measure: Callable[[Replay], Measured]
+    at_least: bool = False
+    """Whether the limit is a lower one."""
+
+    def holds(self, value: Value, limit: Value) -> bool:
+        """Whether a value keeps to a limit."""
+        one, two = Decimal(str(value)), Decimal(str(limit))
+        return one >= two if self.at_least else one <= two
+
+
+def _hit_ratio(replay: Replay) -> Measured:
+    usages = [row.counters for row in replay.rows if row.counters and not row.repeated]
+    whole = sum(usage.input for usage in usages)
+    read = sum(usage.cache_read for usage in usages)
+    return Measured(read / whole if whole else None)
+
+
+def _avoidable(replay: Replay) -> list[Row]:
+    return [row for row in replay.rows if row.miss is not None and row.miss.avoidable]
+
+
+def _lost_cost(replay: Replay) -> Measured:
+    costs = [row.miss.cost for row in _avoidable(replay) if row.miss]
+    known = all(cost is not None for cost in costs) and _is_judged(replay)
+    return Measured(sum((cost or Decimal(0) for cost in costs), Decimal(0)) if known else None)
+
+
+def _lost_tokens(replay: Replay) -> Measured:
+    tokens = sum(row.miss.tokens or 0 for row in _avoidable(replay) if row.miss)
+    return Measured(tokens if _is_judged(replay) else None)
+
+
+def _is_judged(replay: Replay) -> bool:
+    return any(row.judged for row in replay.rows)
+
+
+def _largest(replay: Replay, value: Callable[[Grown], float | None]) -> Measured:
+    found = [
+        (round(size), grown)
+        for grown in replay.growth
+        if len(grown.rows) >= STRETCH and (size := value(grown)) is not None
+    ]
+    if not found:
+        return Measured(None)
+    size, grown = max(found, key=lambda pair: pair[0])
+    return Measured(size, f"session {grown.session}, requests {grown.rows[0]} to {grown.rows[-1]}")
+
+
+def _prefix(replay: Replay) -> Measured:
+    return _largest(replay, lambda grown: grown.fit.prefix)
+
+
+def _growth(replay: Replay) -> Measured:
+    return _largest(replay, lambda grown: grown.fit.per_turn)
+
+
+LIMITS = (
+    Limit(
+        name="min_hit_ratio",
+        title="share of the input that is read from the cache",
+        unit="share",
+        measure=_hit_ratio,
+        at_least=True,
+    ),
+    Limit(
+        name="max_lost_cost",
+        title="money lost by avoidable misses",
+        unit="USD",
+        measure=_lost_cost,
+    ),
+    Limit(
+        name="max_lost_tokens",
+        title="tokens lost by avoidable misses",
+        unit="tokens",
+        measure=_lost_tokens,
+    ),
+    Limit(
+        name="max_prefix_tokens",
+        title="fixed prefix (P of the growth law)",
+        unit="tokens",
+        measure=_prefix,
+    ),
+    Limit(
+        name="max_growth_per_turn",
+        title="what a turn adds (a of the growth law)",
+        unit="tokens",
+        measure=_growth,
+    ),
+)
+"""In the order in which they are reported."""
+
+
+def limit_of(limit: Limit, settings: Any) -> Value | None:
+    """What the settings allow; None where they say nothing."""
+    found: Value | None = getattr(settings, limit.name)
+    return found
