@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from msgspec import Struct
 
@@ -78,15 +78,24 @@ class Failed(Struct, frozen=True):
 class Builder:
     """A program that prints the body of a request, or several, a line each."""
 
-    def __init__(self, command: Sequence[str], *, timeout: float, folder: Path) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        timeout: float,
+        folder: Path,
+        paths: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        """`paths` are search paths of its environment."""
         self.command = tuple(command)
         self.timeout = timeout
         self.folder = folder
+        self.paths = {name: os.pathsep.join(parts) for name, parts in (paths or {}).items()}
 
     @property
     def scene(self) -> Scene:
         """The surroundings as they are, with Python's hash function fixed."""
-        environment = {**os.environ, "PYTHONHASHSEED": "0"}
+        environment = {**os.environ, **self.paths, "PYTHONHASHSEED": "0"}
         # With another HOME, what the user installed is still found.
         environment.setdefault("PYTHONUSERBASE", str(Path("~/.local").expanduser()))
         return Scene(environment=environment, folder=self.folder)
@@ -102,7 +111,7 @@ class Builder:
     def run(self, scene: Scene) -> Run | Failed:
         """A further run."""
         if scene.wait:
-            time.sleep(1.05 - time.time() % 1 + 0.05)
+            wait_a_second()
         try:
             return self._run(scene)
         except CtxdocError as error:
@@ -163,6 +172,35 @@ class Builder:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+def wait_a_second() -> None:
+    """Waits until the clock shows another second, and a little longer."""
+    time.sleep(1.1 - time.time() % 1)
+
+
+def called(build: Callable[[], Any], *, wait: bool = False) -> Run:
+    """The bodies that a function of this process returns; with `wait` a second later.
+
+    Raises UncheckedError for a function that fails or returns none.
+    """
+    from ctxdoc.builder_child import bodies_of
+
+    if wait:
+        wait_a_second()
+    try:
+        texts = bodies_of(build())
+    except Exception as error:
+        raise UncheckedError(
+            f"the builder failed: {type(error).__name__}", "call it by hand"
+        ) from error
+    try:
+        return Run(read_bodies("\n".join(texts).encode("utf-8", "surrogatepass"), "builder"))
+    except CtxdocError as error:
+        raise UncheckedError(
+            f"the builder returned no request body ({error.message})",
+            "it has to return one body as a dict, or a list of them",
+        ) from error
 
 
 def _code(code: int) -> str:

@@ -24,10 +24,7 @@ def main(target: str) -> None:
     found: Any = importlib.import_module(module)
     for part in name.split("."):
         found = getattr(found, part)
-    value = found()
-    if inspect.isawaitable(value):
-        value = asyncio.run(_awaited(value))
-    for body in _bodies(value):
+    for body in bodies_of(found()):
         out.write(body + "\n")
     out.close()
 
@@ -36,14 +33,17 @@ async def _awaited(value: Any) -> Any:
     return await value
 
 
-def _bodies(value: Any) -> list[str]:
+def bodies_of(value: Any) -> list[str]:
+    """What a builder returned as JSON, a text for each body."""
+    if inspect.isawaitable(value):
+        value = asyncio.run(_awaited(value))
     if isinstance(value, bytes | bytearray):
         return [bytes(value).decode()]
     if isinstance(value, str):
         return [value]
     if isinstance(value, dict) or hasattr(value, "model_dump"):
         return [json.dumps(value, default=_plain, ensure_ascii=False)]
-    return [text for each in value for text in _bodies(each)]
+    return [text for each in value for text in bodies_of(each)]
 
 
 def _plain(value: Any) -> Any:

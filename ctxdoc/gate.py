@@ -152,7 +152,9 @@ def _stable_of_log(found: Replay, breaches: Sequence[Breach]) -> Check:
         title="requests whose prefix was lost to a cause that breaks the gate",
         unit="requests",
         limit=0,
-        value=len({number for breach in broken for number in breach.requests}) if judged else None,
+        value=None
+        if verdict is Verdict.UNCHECKED
+        else len({number for breach in broken for number in breach.requests}),
         verdict=verdict,
         where=_where(broken[0]) if broken else "",
         why=why,
@@ -239,7 +241,10 @@ def _against(lock: Lock | None, now: Lock | None, path: str) -> tuple[Check, tup
     if now is None:
         verdict, why = Verdict.UNCHECKED, "no request has a body with tools or a system prompt"
     elif lock is None:
-        verdict, why = Verdict.UNCHECKED, "there is no baseline yet: --update writes it"
+        verdict, why = (
+            Verdict.UNCHECKED,
+            "there is no baseline yet: --update writes it (in pytest --ctxdoc-update-baseline)",
+        )
     else:
         changed = changes_of(lock, now)
         verdict = Verdict.BROKEN if changed else Verdict.HELD
@@ -265,16 +270,15 @@ def gate_runs(
     not_checked: Sequence[str] = (),
 ) -> Gated:
     """The gate over the runs of a request builder, each in a changed surrounding."""
-    found: dict[tuple[str, str], Breach] = {}
+    found: dict[str, Breach] = {}
     failed: list[str] = []
     for surrounding, run in runs:
         if isinstance(run, Failed):
             failed.append(f"{surrounding.title}: {run.why}")
             continue
         for breach in _of_run(reference, run, surrounding, settings, subject):
-            key = (breach.cause.id, breach.place.pointer if breach.place else "")
-            earlier = found.get(key)
-            found[key] = _joined(earlier, breach) if earlier else breach
+            earlier = found.get(breach.cause.id)
+            found[breach.cause.id] = _joined(earlier, breach) if earlier else breach
     breaches = sorted(found.values(), key=lambda breach: not breach.breaks)
     broken = [breach for breach in breaches if breach.breaks]
     names = dict.fromkeys(name for breach in broken for name in breach.surroundings)
@@ -363,5 +367,5 @@ def _joined(one: Breach, two: Breach) -> Breach:
     if PAUSE in names:
         # What differs with nothing changed says nothing of what was changed beside it.
         names = (PAUSE,)
-    worse = one if one.breaks or not two.breaks else two
+    worse = max((one, two), key=lambda each: (each.breaks, each.tokens or 0))
     return replace(worse, surroundings=names)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from decimal import Decimal
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
@@ -33,7 +32,7 @@ class GateSettings(Struct, frozen=True, kw_only=True, rename="kebab", forbid_unk
     """Path of the lock file."""
     min_hit_ratio: Ratio | None = None
     """Share of all input that is read from the cache."""
-    max_lost_cost: Annotated[Decimal, Meta(ge=0)] | None = None
+    max_lost_cost: Annotated[float, Meta(ge=0, le=1e12)] | None = None
     """USD of avoidable misses."""
     max_lost_tokens: Tokens | None = None
     max_prefix_tokens: Tokens | None = None
@@ -44,7 +43,7 @@ class GateSettings(Struct, frozen=True, kw_only=True, rename="kebab", forbid_unk
     """Causes that break it beside those of an unstable prefix."""
     skip: tuple[str, ...] = ()
     """Surroundings in which the builder is not run."""
-    timeout: Annotated[float, Meta(gt=0)] = TIMEOUT
+    timeout: Annotated[float, Meta(gt=0, le=86_400)] = TIMEOUT
 
 
 NAMES = tuple(field.encode_name for field in msgspec.structs.fields(GateSettings))

@@ -12,16 +12,7 @@ from typing import Annotated
 import typer
 from msgspec.structs import replace
 
-from ctxdoc.baseline import Lock, read_lock, write_lock
-from ctxdoc.builder import (
-    Builder,
-    Run,
-    chosen_surroundings,
-    import_command,
-    iter_runs,
-    split_command,
-    unavailable,
-)
+from ctxdoc.baseline import Lock
 from ctxdoc.causes import CAUSES
 from ctxdoc.cli.command import Command
 from ctxdoc.cli.options import (
@@ -42,12 +33,12 @@ from ctxdoc.cli.options import (
 )
 from ctxdoc.cli.progress import shown_progress
 from ctxdoc.containers import size_of
-from ctxdoc.diagnose import find_drift
-from ctxdoc.errors import CtxdocError, InputError, UncheckedError
-from ctxdoc.gate import SHOWN_PLACES, Gated, Verdict, gate_replay, gate_runs
+from ctxdoc.errors import InputError
+from ctxdoc.gate import Gated
+from ctxdoc.gating import baseline_of, gate_builder, gate_log, shareable, updated
 from ctxdoc.load import read_log
-from ctxdoc.outputs import OUTPUTS
-from ctxdoc.replay import replay as replay_log
+from ctxdoc.model import Log
+from ctxdoc.outputs import OUTPUTS, Style
 from ctxdoc.reports import Report
 from ctxdoc.reports.gate import gate_report
 from ctxdoc.settings import GateSettings, read_settings, settings_of
@@ -206,13 +197,15 @@ def gate(
     lock_path = home / settings.baseline if settings.baseline else None
     if update and lock_path is None:
         raise InputError("--update writes a baseline", "name it with --baseline FILE")
-    lock = read_lock(lock_path) if lock_path is not None and not update else None
+    lock = baseline_of(settings, home, update=update)
     if settings.command is not None or settings.import_ is not None:
-        gated = _of_builder(settings, home, lock, quiet=quiet)
+        gated = gate_builder(settings, home, lock)
     else:
         gated = _of_log(settings, model, lock, strict=strict, quiet=quiet)
     if update and lock_path is not None:
-        gated = _updated(gated, lock_path)
+        path = lock_path
+        gated = updated(gated, lambda data: write_bytes(path, data, "--baseline"))
+        shareable(path)
     settings_file = _shown(home / "pyproject.toml")
     report = gate_report(gated, excerpts=not no_excerpts, settings_file=settings_file)
     for name, target in writers:
@@ -307,64 +300,14 @@ def _of_log(
     size = size_of(logs) if not quiet else 0
     with shown_progress(size, quiet=quiet) as begin:
         reading = begin("reading", size) if begin else None
-        read = [with_model(read_log(logs, strict=strict, condense=True, progress=reading), model)]
-        replaying = begin("replaying", len(read[0].requests)) if begin else None
-        found = replay_log(
-            read.pop(),
-            places=SHOWN_PLACES,
-            heads=settings.baseline is not None,
-            progress=replaying,
-        )
-    for line in skipped_lines(found.log):
+
+        def read() -> Log:
+            return with_model(read_log(logs, strict=strict, condense=True, progress=reading), model)
+
+        gated, log = gate_log(read, settings, lock)
+    for line in skipped_lines(log):
         warn(line, quiet=quiet)
-    names = ", ".join(logs[:3]) + (", …" if len(logs) > 3 else "")
-    count = len(found.rows)
-    subject = f"{names}: {count:,} request{'' if count == 1 else 's'}"
-    return gate_replay(found, settings, subject, lock)
-
-
-def _of_builder(settings: GateSettings, home: Path, lock: Lock | None, *, quiet: bool) -> Gated:
-    del quiet
-    if settings.import_ is not None:
-        words, subject = import_command(settings.import_), settings.import_
-    else:
-        words, subject = split_command(settings.command or ""), settings.command or ""
-    surroundings = chosen_surroundings(settings.skip)
-    builder = Builder(words, timeout=settings.timeout, folder=home)
-    reference = builder.reference()
-
-    def is_same(run: Run) -> bool:
-        return len(run.requests) == len(reference.requests) and not any(
-            find_drift(one, two) is not None
-            for one, two in zip(reference.requests, run.requests, strict=True)
-        )
-
-    try:
-        return gate_runs(
-            reference,
-            iter_runs(builder, surroundings, is_same),
-            settings,
-            subject,
-            lock,
-            tuple(unavailable(builder, surroundings)),
-        )
-    except CtxdocError as error:
-        raise UncheckedError(error.message, error.hint) from error
-
-
-def _updated(gated: Gated, path: Path) -> Gated:
-    """Writes the baseline, where there is a stable prefix to be written."""
-    if gated.lock is None:
-        return gated
-    write_bytes(path, write_lock(gated.lock), "--baseline")
-    with suppress(OSError):
-        # It is meant for the repository, and holds no text.
-        path.chmod(0o644)
-    checks = tuple(
-        replace(check, verdict=Verdict.HELD, value=0, why="") if check.name == "baseline" else check
-        for check in gated.checks
-    )
-    return replace(gated, checks=checks, updated=True)
+    return gated
 
 
 def _summarize(report: Report) -> None:
@@ -372,7 +315,7 @@ def _summarize(report: Report) -> None:
     path = os.environ.get("GITHUB_STEP_SUMMARY")
     if not path:
         return
-    text = OUTPUTS["markdown"].write(report, None)  # type: ignore[arg-type]
+    text = OUTPUTS["markdown"].write(report, Style())
     try:
         with Path(path).open("a", encoding="utf-8", errors="backslashreplace") as stream:
             stream.write(text + "\n")

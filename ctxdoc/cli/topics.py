@@ -51,6 +51,34 @@ TOPICS = {
              share of what every request that held it read, wrote and paid in full.
   lost       In the list of what to do: money that was for nothing. "These cost" stands for blocks
              that may be needed. The amounts overlap.""",
+    "gate": """What the gate holds, and how it is set
+
+  stable_prefix        A log breaks it when an avoidable miss has one of the causes that nobody decides on:
+                       tools in another order, a time in the prefix, another key order … Moved
+                       breakpoints, appended turns and sampling settings never do. Other causes are
+                       told; --fail-on CAUSE breaks on them, --allow CAUSE lets one pass.
+                       A builder breaks it when anything ahead of its last breakpoint differs between
+                       two runs. Only another day is told and breaks nothing.
+  min_hit_ratio        share of all input that is read from the cache
+  max_lost_cost        USD of avoidable misses
+  max_lost_tokens      tokens of the same
+  max_prefix_tokens    P of the growth law: tools and system prompt
+  max_growth_per_turn  a of the growth law
+  baseline             A lock file: hashes and sizes of the blocks of each stable prefix, no text. Of a log
+                       it is tools, system prompt and settings of the request that begins each thread; of
+                       a builder all ahead of the last breakpoint. Its tokens are estimates, so that they
+                       depend on nothing but the text.
+
+  Settings stand in [tool.ctxdoc.gate] of the next pyproject.toml: the names above, and logs, command,
+  import, allow, fail-on, skip, timeout. Options go before them; paths in the file start from its folder.
+
+  A builder is run as it is, then a few times with everything changed at once; when that is not the same,
+  each surrounding alone: pause (a second of time), hash_seed (PYTHONHASHSEED 1 to 4; 0 at first),
+  working_folder (links to all that is in it), home, time_zone (east and west), locale,
+  environment_order, clock and day (with libfaketime). --skip NAME leaves one out.
+
+  Verdicts: held (exit code 0), broken (1), unchecked (3): a builder that fails, a log of one request, a
+  limit that the log does not tell, a baseline that is not there yet. Unchecked is never held.""",
     "images": """What images cost (vision page, 2026-08-22)
 
   tokens     ⌈w/28⌉·⌈h/28⌉ patches, after the API's own resizing: at most 1,568 px a side and 1,568 tokens in

@@ -176,7 +176,7 @@ class Annotation(Struct, frozen=True, kw_only=True):
     line: int = 1
 
 
-class Tested(Struct, frozen=True, kw_only=True):
+class Judged(Struct, frozen=True, kw_only=True):
     """One check, as test reports have them."""
 
     name: str
@@ -190,7 +190,7 @@ class Checks(Struct, frozen=True, kw_only=True):
 
     verdict: str
     summary: str
-    tested: tuple[Tested, ...]
+    tested: tuple[Judged, ...]
     annotations: tuple[Annotation, ...]
 
 
@@ -273,7 +273,7 @@ def share_text(part: int | float | Decimal, whole: int | float | Decimal) -> str
 
 def counted(count: int, what: str) -> str:
     """A number and its noun, in the singular where it is one."""
-    plural = "es" if what.endswith(("s", "ch")) else "s"
+    plural = "es" if what.endswith(("s", "ch", "x")) else "s"
     return f"{count:,} {what}{'' if count == 1 else plural}"
 
 

@@ -9,20 +9,20 @@ from decimal import Decimal
 from ctxdoc.builder import SURROUNDINGS
 from ctxdoc.canonical import Json
 from ctxdoc.causes import CAUSES
-from ctxdoc.gate import Breach, Check, Gated, Verdict
+from ctxdoc.gate import STABLE, Breach, Check, Gated, Verdict
 from ctxdoc.limits import Value
 from ctxdoc.reports.base import (
     Annotation,
     Checks,
     Fields,
     Headline,
+    Judged,
     Notes,
     Part,
     Report,
     Row,
     Rule,
     Table,
-    Tested,
     counted,
     money_json,
     money_text,
@@ -34,6 +34,7 @@ from ctxdoc.reports.excerpt import excerpt, snippet_of
 SCHEMA = "ctxdoc/gate/1"
 TONES = {Verdict.HELD: "good", Verdict.BROKEN: "bad", Verdict.UNCHECKED: "warn"}
 SHOWN_REQUESTS = 8
+UNITS = {"requests": "request", "surroundings": "surrounding", "prefixes": "prefix"}
 TITLES = {each.id: each.title for each in SURROUNDINGS}
 BASELINE = Rule(
     id="baseline_changed",
@@ -83,9 +84,12 @@ def _summary(gated: Gated) -> str:
     broken = [check for check in gated.checks if check.verdict is Verdict.BROKEN]
     unchecked = [check for check in gated.checks if check.verdict is Verdict.UNCHECKED]
     if broken:
-        return f"{counted(len(broken), 'limit')} of {len(gated.checks)} broken: " + ", ".join(
-            check.name for check in broken
-        )
+        causes = dict.fromkeys(each.cause.id for each in gated.breaches if each.breaks)
+        names = [
+            f"{check.name} ({', '.join(causes)})" if check.name == STABLE else check.name
+            for check in broken
+        ]
+        return f"{len(broken)} of {counted(len(gated.checks), 'limit')} broken: {', '.join(names)}"
     if unchecked:
         return f"{unchecked[0].name} could not be checked: {unchecked[0].why}"
     written = f"; {gated.baseline} is written" if gated.updated else ""
@@ -172,8 +176,10 @@ def _value(value: Value | None, unit: str) -> str:
             return f"{float(value):.1%}"
         case "USD":
             return money_text(Decimal(str(value)))
+        case "tokens":
+            return f"{int(value):,} tokens"
         case _:
-            return f"{int(value):,} {unit}"
+            return counted(int(value), UNITS.get(unit, unit))
 
 
 def _more(gated: Gated) -> Iterator[str]:
@@ -253,7 +259,7 @@ def _checks(gated: Gated, excerpts: bool, settings_file: str) -> Checks:
     )
 
 
-def _tested(check: Check, gated: Gated, excerpts: bool) -> Tested:
+def _tested(check: Check, gated: Gated, excerpts: bool) -> Judged:
     lines = [f"{check.title}: {check.why or _found(check)}"]
     if check.name == "baseline":
         lines += [line for changed in gated.changed for line in changed.lines]
@@ -263,7 +269,7 @@ def _tested(check: Check, gated: Gated, excerpts: bool) -> Tested:
             for breach in gated.breaches
             if breach.breaks
         ]
-    return Tested(name=check.name, verdict=str(check.verdict), text="\n".join(lines))
+    return Judged(name=check.name, verdict=str(check.verdict), text="\n".join(lines))
 
 
 def _found(check: Check) -> str:
