@@ -25,6 +25,7 @@ COMMANDS = {
     "simulate": "What trim, clear, compact and offload would cost on the same session, under caching.",
     "image": "What images cost by their size, once and over the turns, and what shrinking saves.",
     "gate": "Hold the prefix stable in CI: recorded requests, a program or a function that builds them.",
+    "record": "Record what a program sends to the API, by a proxy on loopback.",
     "formats": "List the log formats that can be read.",
     "explain": "Explain a cause, a format or a topic.",
 }
@@ -91,6 +92,7 @@ def root(
       ctxdoc diagnose agent.jsonl --pair 7,8
       ctxdoc simulate agent.jsonl
       ctxdoc gate agent.jsonl
+      ctxdoc record -- python agent.py
       ctxdoc explain timestamp_in_prefix
 
     Exit codes: 0 done; 1 a limit of the gate is broken, or --exit-code was given and the cache is not

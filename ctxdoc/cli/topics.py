@@ -79,6 +79,29 @@ TOPICS = {
 
   Verdicts: held (exit code 0), broken (1), unchecked (3): a builder that fails, a log of one request, a
   limit that the log does not tell, a baseline that is not there yet. Unchecked is never held.""",
+    "record": """How requests are recorded
+
+  ctxdoc record starts a proxy on loopback and tells the program behind -- where it is:
+    ANTHROPIC_BASE_URL   the Anthropic SDKs of all languages, Claude Code, pydantic-ai, most agents
+    ANTHROPIC_API_URL    langchain-anthropic
+    ANTHROPIC_API_BASE   litellm
+  A client that reads none of them is given its base URL in its own settings: run ctxdoc record --listen --port
+  8787 and set http://127.0.0.1:8787. Clients of the AI SDK want /v1 behind it.
+
+  Inside of a program, without a proxy:
+    from ctxdoc.record import recorder
+    client = anthropic.Anthropic(middleware=[recorder("agent.jsonl")])
+  and for clients on httpx without that hook:
+    from ctxdoc.record import transport
+    http_client = httpx.Client(transport=transport("agent.jsonl", httpx.HTTPTransport()))
+
+  What is written   One line for each exchange when its answer has ended: body, answer, counters, status,
+                    duration. Errors, cut streams and calls of other paths are written as what they were.
+  What is not       authorization, x-api-key, cookies, proxy headers, and every other header but those that
+                    say where a request went. With --redact text hashes stand for all text; equal texts
+                    stay equal, sizes stay, so that the log can be shared and is still diagnosed.
+  What can fail     A full disk ends the recording, with one message, and no request. A kill loses the exchanges
+                    that were under way.""",
     "images": """What images cost (vision page, 2026-08-22)
 
   tokens     ⌈w/28⌉·⌈h/28⌉ patches, after the API's own resizing: at most 1,568 px a side and 1,568 tokens in

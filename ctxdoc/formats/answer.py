@@ -89,7 +89,27 @@ def _events(text: str) -> Iterator[Mapping[str, Any]]:
                 yield event
 
 
+def merged_answer(data: bytes) -> dict[str, Any] | None:
+    """An answer, whole or streamed, as one object; None for a stream without any event.
+
+    Raises ValueError for what is neither JSON nor a stream of events.
+    """
+    if data.lstrip()[:1] == b"{":
+        found = msgspec.json.decode(data)
+        return found if isinstance(found, dict) else None
+    text = data.decode("utf-8", "replace")
+    if not DATA.search(text):
+        raise ValueError("the answer is neither JSON nor a stream of events")
+    return _joined(_events(text))
+
+
 def merged(events: Iterator[Mapping[str, Any]]) -> Response | None:
+    """The events of a streamed answer as one."""
+    whole = _joined(events)
+    return None if whole is None else response_of(whole)
+
+
+def _joined(events: Iterator[Mapping[str, Any]]) -> dict[str, Any] | None:
     """A streamed answer: the last value that is not null wins, the split by lifetime is that of the
     start (facts: message_delta repeats totals and has no split)."""
     whole: dict[str, Any] = {}
@@ -116,7 +136,7 @@ def merged(events: Iterator[Mapping[str, Any]]) -> Response | None:
             whole["metrics"] = bedrock
     if not whole and not numbers:
         return None
-    return response_of({**whole, "usage": numbers, "content": blocks.content()})
+    return {**whole, "usage": numbers, "content": blocks.content()}
 
 
 def response_of(answer: Mapping[str, Any]) -> Response:

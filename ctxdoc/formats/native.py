@@ -35,7 +35,7 @@ from ctxdoc.formats.base import (
 )
 from ctxdoc.formats.source import Document, Source
 from ctxdoc.formats.wire import EXCHANGE, OPENAI_ANSWER, kept_headers
-from ctxdoc.model import NULL, Request, Response, Trait
+from ctxdoc.model import NULL, Request, Response, Skipped, Trait
 
 BODY = ("request.messages", "request.model")
 OTHERS = (*EXCHANGE, *OPENAI_ANSWER, "request.tools[].function")
@@ -51,6 +51,7 @@ class _Record(Struct):
     duration_ms: Any = None
     session_id: Any = None
     cost_usd: Raw = NULL
+    path: Any = None
 
 
 def _matches(source: Source) -> bool:
@@ -61,6 +62,9 @@ def _matches(source: Source) -> bool:
 
 def _read(document: Document) -> Item:
     record = msgspec.json.decode(document.data, type=_Record)
+    if bytes(record.request) == b"null" and isinstance(record.path, str):
+        reason = f"a call to {record.path}"
+        return Skipped(document.source, document.line, reason, other=True)
     response, notes = _response(record)
     body = read_body(record.request)
     return Request(
