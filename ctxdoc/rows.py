@@ -13,7 +13,7 @@ from ctxdoc.causes import CAUSES, Case, Confidence, Group, Part
 from ctxdoc.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS
 from ctxdoc.causes.content import repeated_uncached
 from ctxdoc.counted import Rewrite
-from ctxdoc.diagnose import Finding, bounded_loss, find_causes, read_instead
+from ctxdoc.diagnose import Finding, api_word, bounded_loss, find_causes, read_instead
 from ctxdoc.diff import Place
 from ctxdoc.lifetime import Lifetime, Sent
 from ctxdoc.model import Origin, Request, Section, Usage
@@ -142,7 +142,7 @@ def judge(row: Row, case: Case) -> None:
         row.miss = Miss(
             cause=cause.id,
             confidence=match.confidence,
-            explanation=match.explanation + _beside(also, cause.id),
+            explanation=match.explanation + _beside(also, cause.id) + _api_text(case),
             tokens=None if refused else lost,
             cost=None if refused else _saved(case.counters, lost, row.tariff),
             avoidable=cause.avoidable and not _lasts_longer(case, cause.id),
@@ -171,6 +171,11 @@ def _beside(also: Sequence[Finding], cause: str) -> str:
     """What changed beside a pause: either alone would have lost the prefix."""
     names = [finding.cause.id for finding in also]
     return f" Also: {', '.join(names)}." if names and cause == "ttl_expired" else ""
+
+
+def _api_text(case: Case) -> str:
+    word = api_word(case)
+    return f" The API says {word.reason}: {word.text}." if word is not None else ""
 
 
 def _is_plainly_healthy(case: Case) -> bool:

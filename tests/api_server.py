@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import logging
 import threading
 import time
 from collections.abc import Iterator
@@ -47,7 +48,10 @@ class ApiServer:
             app.router.add_post("/v1/messages", self._message)
             app.router.add_post("/v1/messages/count_tokens", self._count)
             app.router.add_route("*", "/{path:.*}", self._other)
-            runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
+            silent = logging.getLogger("tests.api_server")
+            silent.propagate = False
+            silent.addHandler(logging.NullHandler())
+            runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2, logger=silent)
             await runner.setup()
             await web.TCPSite(runner, "127.0.0.1", 0).start()
             self.url = f"http://127.0.0.1:{runner.addresses[0][1]}"

@@ -114,7 +114,7 @@ def _guarded(run: Callable[[], object], *, debug: bool) -> int:
     except CtxdocError as error:
         _say(error)
         return error.exit_code
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, EOFError):
         return INTERRUPTED
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 2

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from ctxdoc.cli.command import Command
 from ctxdoc.cli.options import (
@@ -53,6 +55,17 @@ def diagnose(
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="Exit with 1 when the cache is not alive.")
     ] = False,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live", help="Send the later request twice and read both counters: costs money."
+        ),
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --live: do not ask.")] = False,
+    diagnostics: Annotated[
+        bool,
+        typer.Option("--diagnostics", help="With --live: ask for the API's own word on a miss."),
+    ] = False,
     form: FormatOption = "text",
     output: OutputOption = "",
     model: ModelOption = "",
@@ -73,6 +86,7 @@ def diagnose(
       ctxdoc diagnose agent.jsonl                   the costliest miss
       ctxdoc diagnose agent.jsonl --pair 7,8
       ctxdoc diagnose a.json b.json --format json --exit-code
+      ctxdoc diagnose agent.jsonl --pair 7,8 --live
     """
     del debug
     OUTPUTS[form]
@@ -81,6 +95,8 @@ def diagnose(
     found, skipped = _diagnose(inputs, pair, model, strict, diff)
     for line in skipped:
         warn(line, quiet=quiet)
+    if live:
+        found = _sent_live(found, yes=yes, diagnostics=diagnostics)
     write_report(diagnosis_report(found, excerpts=not no_excerpts), form, output, no_color=no_color)
     if exit_code and found.state is not State.ALIVE:
         raise typer.Exit(1)
@@ -108,6 +124,34 @@ def _diagnose(
                 f"diagnose takes two requests or one log, not {len(inputs)} files",
                 "for many files, join them: cat *.jsonl | ctxdoc diagnose -",
             )
+
+
+def _sent_live(found: Diagnosis, *, yes: bool, diagnostics: bool) -> Diagnosis:
+    """The diagnosis with step 1 done at the API; shows what it will send and its price, and asks."""
+    from ctxdoc.live import plan_of, send_twice
+    from ctxdoc.reports.base import money_text
+
+    plan = plan_of(found.case, diagnostics=diagnostics)
+    request = found.case.after.request
+    price = f"at most {money_text(plan.most)}" if plan.most is not None else "at no known price"
+    about = (
+        f"--live sends {request.source}:{request.line} to {request.model}, about {plan.tokens:,} tokens "
+        f"and an answer of {plan.body['max_tokens']:,}, twice or up to {plan.count} times, {price}"
+    )
+    if not yes:
+        if not sys.stdin.isatty():
+            raise InputError(about, "say --yes where nobody can be asked")
+        typer.confirm(f"{about}. Send it?", abort=True, err=True)
+    else:
+        warn(about, quiet=False)
+    import anthropic
+
+    try:
+        client = anthropic.Anthropic(max_retries=0)
+    except anthropic.AnthropicError as error:
+        raise InputError("--live: there is no key", "set ANTHROPIC_API_KEY") from error
+    with client:
+        return replace(found, double_send=send_twice(plan, found.case, client))
 
 
 def _read_pair(pair: str, count: int) -> tuple[int, int] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import AsyncIterator, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -43,6 +44,10 @@ AUTOMATIC = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 MOST_BODY = 256_000_000
 """Bytes of a request: eight times what the API takes."""
 CONNECT_SECONDS = 30
+SILENT = logging.getLogger("ctxdoc.record.proxy")
+"""What the server would say of a fault: a traceback may hold a key."""
+SILENT.addHandler(logging.NullHandler())
+SILENT.propagate = False
 
 
 class Proxy:
@@ -60,7 +65,9 @@ class Proxy:
         """The proxy while it listens; its port. Everything that went through is written at the end."""
         app = web.Application(client_max_size=MOST_BODY)
         app.router.add_route("*", "/{path:.*}", self._pass)
-        runner = web.AppRunner(app, access_log=None, auto_decompress=False, shutdown_timeout=2)
+        runner = web.AppRunner(
+            app, access_log=None, auto_decompress=False, shutdown_timeout=2, logger=SILENT
+        )
         timeout = ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
         async with ClientSession(
             auto_decompress=False, timeout=timeout, connector=TCPConnector(limit=0)

@@ -9,7 +9,7 @@ from ctxdoc.canonical import Json
 from ctxdoc.causes import Group
 from ctxdoc.causes import Part as LossPart
 from ctxdoc.causes.content import QUOTED, duration_text
-from ctxdoc.diagnose import Diagnosis, Finding, State
+from ctxdoc.diagnose import Diagnosis, Finding, Sent, State, api_word
 from ctxdoc.model import Origin, Request, Section
 from ctxdoc.reports.base import (
     Fields,
@@ -129,6 +129,10 @@ def _main_rows(found: Diagnosis, excerpts: bool) -> Iterator[Row]:
     sure = "" if cause.group is Group.HEALTHY else f" ({match.confidence})"
     yield Row("Cause", f"{cause.id}{sure}: {cause.title}", strong=True)
     yield Row("", said(match.explanation, excerpts))
+    word = api_word(found.case)
+    if word is not None:
+        sure = {True: "agrees", False: "disagrees", None: "open"}[word.agrees]
+        yield Row("API says", f"{word.reason} ({sure}): {word.text}")
     yield Row("Money", _money(found))
     yield Row("Fix", cause.fix, strong=True)
 
@@ -230,7 +234,11 @@ def diagnosis_json(found: Diagnosis, excerpts: bool = True) -> dict[str, Json]:
         "before": _request_json(case.before.request),
         "after": _request_json(case.after.request),
         "steps": {
-            "double_send": {"how": found.double_send.how, "verdict": found.double_send.verdict},
+            "double_send": {
+                "how": found.double_send.how,
+                "verdict": found.double_send.verdict,
+                "sendings": [_sent_json(sent) for sent in found.double_send.sendings],
+            },
             "counters": {
                 "origin": str(Origin.NONE if no_counters else case.origin),
                 "cache_read": None if no_counters else usage.cache_read,
@@ -248,6 +256,7 @@ def diagnosis_json(found: Diagnosis, excerpts: bool = True) -> dict[str, Json]:
         "cache": str(found.state),
         "cause": _finding_json(found.finding, excerpts),
         "also": [_finding_json(finding, excerpts) for finding in found.also],
+        "api_reason": _word_json(found),
         "first_difference": {
             "section": str(place.section if place else Section.NONE),
             "json_path": place.pointer if place else None,
@@ -271,6 +280,22 @@ def diagnosis_json(found: Diagnosis, excerpts: bool = True) -> dict[str, Json]:
         "not_checked": list(found.notes),
         "chosen": found.chosen or None,
     }
+
+
+def _sent_json(sent: Sent) -> Json:
+    usage = sent.usage
+    return {
+        "cache_read": usage.cache_read if usage else None,
+        "cache_write": usage.cache_write if usage else None,
+        "uncached": usage.uncached if usage else None,
+        "failure": sent.failure or None,
+        "api_reason": sent.reason or None,
+    }
+
+
+def _word_json(found: Diagnosis) -> Json:
+    word = api_word(found.case)
+    return {"type": word.reason, "agrees": word.agrees, "text": word.text} if word else None
 
 
 def _request_json(request: Request) -> dict[str, Json]:

@@ -302,6 +302,7 @@ def _request_json(row: Row, excerpts: bool) -> dict[str, Json]:
         "avoidable": miss.avoidable if miss else None,
         "lost_tokens": miss.tokens if miss else (0 if row.judged else None),
         "lost_cost": money_json(miss.cost) if miss else ("0" if row.judged else None),
+        "api_reason": (row.request.response.miss_reason or None) if row.request.response else None,
         "waste": waste.cause if waste else None,
         "waste_tokens": waste.tokens if waste else (0 if row.judged else None),
         "cost": money_json(row.cost),
