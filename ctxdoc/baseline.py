@@ -91,8 +91,8 @@ def stable_count(prefix: Prefix) -> int:
 
 
 def marked_count(prefix: Prefix) -> int:
-    """Leading segments up to the last breakpoint; all of them where there is none."""
-    return prefix.breakpoints[-1] + 1 if prefix.breakpoints else len(prefix.segments)
+    """Leading segments up to the last breakpoint; tools and system prompt where there is none."""
+    return prefix.breakpoints[-1] + 1 if prefix.breakpoints else stable_count(prefix)
 
 
 def _order(each: Locked) -> tuple[str, list[str], list[str]]:
@@ -162,17 +162,22 @@ def read_lock(path: Path) -> Lock | None:
 def changes_of(lock: Lock, now: Lock) -> tuple[Changed, ...]:
     """What is not as it was; a prefix of the baseline that was not sent is no change."""
     old = [each for each in lock.prefixes if each not in now.prefixes]
-    found = []
-    for new in now.prefixes:
-        if new in lock.prefixes:
-            continue
-        before = max(old, key=lambda each: _alike(each, new), default=None)
-        if before is None or not _alike(before, new):
-            found.append(Changed(lines=(_described(new),), invalidates=None))
-            continue
-        old.remove(before)
-        found.append(_changed(before, new))
-    return tuple(found)
+    new = [each for each in now.prefixes if each not in lock.prefixes]
+    # The pairs that are most alike first, over all of them.
+    pairs = sorted(
+        ((_alike(one, two), a, b) for a, one in enumerate(old) for b, two in enumerate(new)),
+        key=lambda pair: (-pair[0], pair[1], pair[2]),
+    )
+    before: dict[int, int] = {}
+    for alike, a, b in pairs:
+        if alike and a not in before.values() and b not in before:
+            before[b] = a
+    return tuple(
+        _changed(old[before[b]], each)
+        if b in before
+        else Changed(lines=(_described(each),), invalidates=None)
+        for b, each in enumerate(new)
+    )
 
 
 def _described(new: Locked) -> str:
@@ -195,17 +200,17 @@ def _alike(old: Locked, new: Locked) -> float:
 
 
 def _changed(old: Locked, new: Locked) -> Changed:
-    lines = list(_lines(old, new))
+    count = min(len(old.blocks), len(new.blocks))
+    if old.model == new.model and old.blocks[:count] == new.blocks[:count]:
+        # The same blocks, and the last breakpoint on another one.
+        last = new.blocks[-1].at if new.blocks else "nothing"
+        way = "earlier" if len(new.blocks) < len(old.blocks) else "further on"
+        return Changed(lines=(f"what is held ends {way} now, with {last}",), invalidates=None)
     first = 0
     if old.model == new.model:
-        pairs = zip_longest(old.blocks, new.blocks)
-        first = next(
-            index
-            for index, (one, two) in enumerate(pairs)
-            if one is None or two is None or one.hash != two.hash
-        )
+        first = next(i for i in range(count + 1) if old.blocks[i : i + 1] != new.blocks[i : i + 1])
     lost = sum(block.tokens for block in old.blocks[first:])
-    return Changed(lines=tuple(lines), invalidates=lost)
+    return Changed(lines=tuple(_lines(old, new)), invalidates=lost)
 
 
 def _lines(old: Locked, new: Locked) -> Iterator[str]:
@@ -244,8 +249,19 @@ def _tool_lines(old: Block, new: Block) -> Iterator[str]:
 
 def _block_lines(old: Locked, new: Locked) -> Iterator[str]:
     """Blocks that are no tools, those of one section against each other."""
-    one = [block for block in old.blocks if not block.name]
-    two = [block for block in new.blocks if not block.name]
+    sections = dict.fromkeys(_section(block) for block in (*old.blocks, *new.blocks))
+    for section in sections:
+        one, two = (
+            [b for b in each.blocks if not b.name and _section(b) == section] for each in (old, new)
+        )
+        yield from _section_lines(one, two)
+
+
+def _section(block: Block) -> str:
+    return block.at.removeprefix("$.").partition("[")[0].partition(".")[0]
+
+
+def _section_lines(one: list[Block], two: list[Block]) -> Iterator[str]:
     matcher = SequenceMatcher(None, [b.hash for b in one], [b.hash for b in two], autojunk=False)
     for kind, start, stop, begin, end in matcher.get_opcodes():
         if kind == "equal":

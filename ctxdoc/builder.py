@@ -7,6 +7,7 @@ when a body differs is each surrounding changed alone, to find the one that it d
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -43,6 +44,14 @@ FAKETIME = (
     "/opt/homebrew/lib/faketime/libfaketime.1.dylib",
 )
 HOUR = timedelta(hours=1, minutes=1)
+MOST_FILES = 20_000
+"""Of a folder that is built up elsewhere."""
+MOST_COPIED = 200_000_000
+"""Bytes that are copied where files cannot be linked."""
+LINKED = frozenset({".git", ".hg", ".venv", "venv", "node_modules", ".tox", "__pycache__"})
+"""Folders that are linked as a whole: nothing in them is read into a prompt."""
+TWICE = 2
+"""Further runs with nothing changed, before a surrounding is named as what a prefix depends on."""
 
 
 class Scene(Struct, frozen=True, kw_only=True):
@@ -61,6 +70,8 @@ class Surrounding(Struct, frozen=True, kw_only=True):
     title: str
     change: Callable[[Scene, Path], Scene | None]
     """The scene with it changed; None where this machine cannot. The path is an empty folder."""
+    advice: str
+    """What to do about a prefix that depends on it."""
 
 
 class Run(Struct, frozen=True):
@@ -122,7 +133,7 @@ class Builder:
             code = self._wait(self._started(scene, said, complained), (said, complained))
             if code:
                 why = f"the builder ended with {_code(code)}{_last_words(complained)}"
-                raise UncheckedError(why, "run it by hand; it has to print a request body")
+                raise UncheckedError(why, "run it by hand; it has to give a request body")
             said.seek(0)
             data = said.read()
         if not data.strip():
@@ -151,7 +162,8 @@ class Builder:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise InputError(
-                f"cannot start {self.command[0]}: {reason}", "check --command"
+                f"cannot start {self.command[0]}: {reason}",
+                "no shell runs the command: for && and variables write --command \"sh -c '…'\"",
             ) from error
 
     def _wait(self, process: subprocess.Popen[bytes], outputs: Sequence[IO[bytes]]) -> int:
@@ -214,11 +226,17 @@ def _last_words(complained: IO[bytes]) -> str:
     lines = complained.read().decode("utf-8", "replace").strip().splitlines()
     if not lines:
         return ""
-    words = [
-        word if len(word) < 20 or not _is_random(word) else "[…]" for word in lines[-1].split()
-    ]
-    text = " ".join(words)
+    said = next((line for line in reversed(lines) if ERROR.match(line)), lines[-1])
+    words = [word if len(word) < 20 or not _is_random(word) else "[…]" for word in said.split()]
+    text = SECRET.sub(lambda found: f"{found[1] or ''} […]".strip(), " ".join(words))
     return f": {text[:LAST_WORDS]}{'…' if len(text) > LAST_WORDS else ''}"
+
+
+ERROR = re.compile(r"[\w.]*(?:Error|Exception|Exit|Interrupt)\b")
+"""The line of a traceback that names the error; its text may take several lines."""
+SECRET = re.compile(
+    r"(?i)\b(bearer|authorization|passw\w*|secret\w*|token|\w*key)\W{1,3}(?:bearer\s+)?(?!\[…)\S+|AKIA\w+"
+)
 
 
 def _is_random(word: str) -> bool:
@@ -239,17 +257,50 @@ def _seeded(seed: str) -> Callable[[Scene, Path], Scene]:
     return change
 
 
-def _folder(scene: Scene, empty: Path) -> Scene:
-    """Another folder that holds the same: links, so that relative paths are still found."""
+def _folder(scene: Scene, empty: Path) -> Scene | None:
+    """Another folder that holds the same files, of the whole repository where it is in one; None where
+    there is too much to move."""
+    root = next((each for each in _up(scene.folder) if (each / ".git").exists()), scene.folder)
     other = empty / "elsewhere"
-    other.mkdir()
-    for entry in scene.folder.iterdir():
-        (other / entry.name).symlink_to(entry)
+    try:
+        _mirror(root, other, [MOST_FILES, MOST_COPIED])
+    except (OSError, OverflowError):
+        return None
+    folder = other / scene.folder.relative_to(root)
     environment = dict(scene.environment)
     environment.pop("OLDPWD", None)
     if "PWD" in environment:
-        environment["PWD"] = str(other)
-    return Scene(environment=environment, folder=other, wait=scene.wait)
+        environment["PWD"] = str(folder)
+    return Scene(environment=environment, folder=folder, wait=scene.wait)
+
+
+def _up(folder: Path) -> tuple[Path, ...]:
+    return (folder, *folder.parents)
+
+
+def _mirror(source: Path, target: Path, left: list[int]) -> None:
+    """The same folders with the same files: hard links, or copies where those are not possible.
+
+    Raises OverflowError for more than is left: files, and bytes of copies.
+    """
+    target.mkdir()
+    for entry in os.scandir(source):
+        left[0] -= 1
+        if left[0] < 0:
+            raise OverflowError
+        own = target / entry.name
+        if entry.is_symlink() or entry.name in LINKED or not (entry.is_dir() or entry.is_file()):
+            own.symlink_to(Path(entry.path))
+        elif entry.is_dir():
+            _mirror(Path(entry.path), own, left)
+        else:
+            try:
+                os.link(entry.path, own)
+            except OSError:
+                left[1] -= entry.stat().st_size
+                if left[1] < 0:
+                    raise OverflowError from None
+                shutil.copy2(entry.path, own)
 
 
 def _home(scene: Scene, empty: Path) -> Scene:
@@ -281,10 +332,17 @@ def _locale(scene: Scene, empty: Path) -> Scene | None:
         ).stdout.decode("ascii", "ignore")
     except (OSError, subprocess.TimeoutExpired):
         return None
-    known = [name for name in listed.split() if name.lower() not in (now.lower(), "posix")]
+    same = {"posix", _plain_locale(now)}
+    known = [name for name in listed.split() if _plain_locale(name) not in same]
     # A language of another kind first, else whatever there is.
     known.sort(key=lambda name: (name.startswith(("C", "en")), "utf" not in name.lower(), name))
-    return _with(scene, {"LANG": known[0], "LC_ALL": known[0]}) if known else None
+    if not known or (len(known) == 1 and known[0].startswith("C")):
+        return None
+    return _with(scene, {"LANG": known[0], "LC_ALL": known[0]})
+
+
+def _plain_locale(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "")
 
 
 def _reordered(scene: Scene, empty: Path) -> Scene:
@@ -335,27 +393,71 @@ def _a_day() -> timedelta:
 
 
 SURROUNDINGS = (
-    Surrounding(id="pause", title="nothing but a second of time", change=_pause),
+    Surrounding(
+        id="pause",
+        title="nothing but a second of time",
+        change=_pause,
+        advice="Take what is new each time out of the prefix: give it in the newest user message, behind "
+        "the last breakpoint, and keep chance out of it.",
+    ),
     *(
-        Surrounding(id=f"hash_seed_{seed}", title=f"PYTHONHASHSEED={seed}", change=_seeded(seed))
+        Surrounding(
+            id=f"hash_seed_{seed}",
+            title=f"PYTHONHASHSEED={seed}",
+            change=_seeded(seed),
+            advice="Sort what comes from a set, or is keyed by hashes, before it is rendered.",
+        )
         for seed in SEEDS
     ),
-    Surrounding(id="working_folder", title="another working folder", change=_folder),
-    Surrounding(id="home", title="another HOME and user", change=_home),
     Surrounding(
-        id="time_zone_east",
-        title="a time zone 14 hours ahead",
-        change=_zoned("Pacific/Kiritimati"),
+        id="working_folder",
+        title="another working folder",
+        change=_folder,
+        advice="Keep absolute paths out of the prefix: give the folder in the newest user message, or paths "
+        "relative to it.",
     ),
     Surrounding(
-        id="time_zone_west", title="a time zone 12 hours behind", change=_zoned("Etc/GMT+12")
+        id="home",
+        title="another HOME and user",
+        change=_home,
+        advice="Keep home folders and user names out of the prefix.",
     ),
-    Surrounding(id="locale", title="another language", change=_locale),
+    *(
+        Surrounding(
+            id=f"time_zone_{way}",
+            title=title,
+            change=_zoned(zone),
+            advice="Keep local times out of the prefix, or write them in UTC and to the day.",
+        )
+        for way, title, zone in (
+            ("east", "a time zone 14 hours ahead", "Pacific/Kiritimati"),
+            ("west", "a time zone 12 hours behind", "Etc/GMT+12"),
+        )
+    ),
     Surrounding(
-        id="environment_order", title="the environment in another order", change=_reordered
+        id="locale",
+        title="another language",
+        change=_locale,
+        advice="Render dates, numbers and orders without the locale of the machine.",
     ),
-    Surrounding(id="clock", title="a clock an hour off", change=_clocked(_an_hour)),
-    Surrounding(id="day", title="a clock a day off", change=_clocked(_a_day)),
+    Surrounding(
+        id="environment_order",
+        title="the environment in another order",
+        change=_reordered,
+        advice="Sort the names of the environment, or leave them out.",
+    ),
+    Surrounding(
+        id="clock",
+        title="a clock an hour off",
+        change=_clocked(_an_hour),
+        advice="Take the time out of the prefix, or round it to the day if the day is enough.",
+    ),
+    Surrounding(
+        id="day",
+        title="a clock a day off",
+        change=_clocked(_a_day),
+        advice="Take the day out of the prefix if sessions go on past midnight.",
+    ),
 )
 """One may be left out by its id, or by the part of it before a last `_`: hash_seed, time_zone."""
 
@@ -391,25 +493,33 @@ def iter_runs(
     builder: Builder,
     surroundings: Sequence[Surrounding],
     is_same: Callable[[Run], bool],
-    tell: Callable[[int], None] | None = None,
 ) -> Iterator[tuple[Surrounding, Run | Failed]]:
-    """The runs in changed surroundings: all changed at once, and each alone if that is not the same."""
-    if surroundings and all(_together(builder, surroundings, is_same, tell)):
+    """The runs in changed surroundings: all changed at once, and each alone if that is not the same.
+
+    Before a surrounding is named, the program is run again with nothing changed: what differs then too
+    differs by itself.
+    """
+    if surroundings and all(_together(builder, surroundings, is_same)):
         return
+    steady = False
     for each in surroundings:
         with _empty() as folder:
             scene = each.change(builder.scene, folder)
-            if scene is not None:
-                yield each, builder.run(scene)
-                if tell is not None:
-                    tell(1)
+            if scene is None:
+                continue
+            found = builder.run(scene)
+        if not steady and each.id != "pause" and isinstance(found, Run) and not is_same(found):
+            for again in (builder.run(builder.scene) for _ in range(TWICE)):
+                if isinstance(again, Run) and not is_same(again):
+                    yield SURROUNDINGS[0], again
+            steady = True
+        yield each, found
 
 
 def _together(
     builder: Builder,
     surroundings: Sequence[Surrounding],
     is_same: Callable[[Run], bool],
-    tell: Callable[[int], None] | None,
 ) -> Iterator[bool]:
     """Whether each run with everything changed is the same, as many as one kind has variants."""
     kinds: dict[str, list[Surrounding]] = {}
@@ -426,9 +536,15 @@ def _together(
                 empty.mkdir()
                 scene = variants[number % len(variants)].change(scene, empty) or scene
             found = builder.run(scene)
-            if tell is not None:
-                tell(1)
             yield isinstance(found, Run) and is_same(found)
+
+
+WITHOUT = {
+    "clock": " (libfaketime is not found): a clock of minutes in UTC is not seen",
+    "day": " (libfaketime is not found)",
+    "locale": " (no other one is installed)",
+    "working_folder": " (too many files to build it up elsewhere)",
+}
 
 
 def unavailable(builder: Builder, surroundings: Sequence[Surrounding]) -> Iterator[str]:
@@ -436,8 +552,7 @@ def unavailable(builder: Builder, surroundings: Sequence[Surrounding]) -> Iterat
     for each in surroundings:
         with _empty() as folder:
             if each.change(builder.scene, folder) is None:
-                tool = " (libfaketime is not found)" if each.id in ("clock", "day") else ""
-                yield f"{each.title}: not possible here{tool}"
+                yield f"{each.title}: not possible here{WITHOUT.get(each.id, '')}"
 
 
 @contextmanager

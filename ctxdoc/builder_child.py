@@ -6,11 +6,13 @@ It is started by the gate and imports nothing of ctxdoc: what it loads is the us
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import importlib
 import inspect
 import json
 import os
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 
@@ -29,6 +31,10 @@ def main(target: str) -> None:
     out.close()
 
 
+async def _listed(value: Any) -> list[Any]:
+    return [each async for each in value]
+
+
 async def _awaited(value: Any) -> Any:
     return await value
 
@@ -41,8 +47,14 @@ def bodies_of(value: Any) -> list[str]:
         return [bytes(value).decode()]
     if isinstance(value, str):
         return [value]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = dataclasses.asdict(value)
+    if isinstance(value, Mapping):
+        value = dict(value)
     if isinstance(value, dict) or hasattr(value, "model_dump"):
         return [json.dumps(value, default=_plain, ensure_ascii=False)]
+    if hasattr(value, "__aiter__"):
+        value = asyncio.run(_listed(value))
     return [text for each in value for text in bodies_of(each)]
 
 
@@ -50,8 +62,12 @@ def _plain(value: Any) -> Any:
     """Models of pydantic, and other iterables, as JSON has them."""
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json", exclude_unset=True)
+    if isinstance(value, Mapping):
+        return dict(value)
     if isinstance(value, tuple | set | frozenset):
         return list(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
     raise TypeError(f"a {type(value).__name__} is no part of a request body")
 
 

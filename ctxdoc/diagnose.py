@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from enum import StrEnum
@@ -16,8 +15,7 @@ from ctxdoc.attribution import case_of_pair, iter_cases, iter_in_time
 from ctxdoc.cache import Cache
 from ctxdoc.causes import CAUSES, Case, Cause, Group, Match, Part
 from ctxdoc.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS
-from ctxdoc.causes.changed_text import Kind
-from ctxdoc.causes.content import find_value
+from ctxdoc.causes.changed_text import DAYS
 from ctxdoc.diff import (
     Place,
     body_difference,
@@ -319,14 +317,16 @@ def find_drift(before: Request, after: Request) -> Drift | None:
         same_response=False,
     )
     finding, _ = find_causes(case)
-    value = find_value(case, Kind.TIME)
-    is_day = value is not None and not CLOCK.search(value.before + value.after)
-    daily = finding.cause.id == "timestamp_in_prefix" and is_day
+    daily = finding.cause.id == "timestamp_in_prefix" and is_daily(case)
     return Drift(finding=finding, place=change.place, tokens=tokens, daily=daily)
 
 
-CLOCK = re.compile(r"\d:\d\d|\d{9}|\d[hT]\d\d", re.ASCII)
-"""A time of the day, or seconds since 1970."""
+def is_daily(case: Case) -> bool:
+    """Whether the first difference is a day and no time of it: the prefix holds until midnight."""
+    place = case.divergence.place if case.divergence else None
+    if place is None or not isinstance(place.before, str) or not isinstance(place.after, str):
+        return False
+    return DAYS.sub("", place.before) == DAYS.sub("", place.after)
 
 
 def find_causes(case: Case) -> tuple[Finding, tuple[Finding, ...]]:

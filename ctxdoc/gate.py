@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ctxdoc.baseline import Changed, Lock, changes_of, lock_of, locked, marked_count
 from ctxdoc.builder import Failed, Run, Surrounding
-from ctxdoc.causes import CAUSES, Cause, Confidence, Group
+from ctxdoc.causes import CAUSES, Cause, Confidence
 from ctxdoc.diagnose import Drift, find_drift
 from ctxdoc.diff import Place
 from ctxdoc.limits import LIMITS, Limit, Value, limit_of
@@ -70,6 +70,10 @@ class Breach(Struct, frozen=True, kw_only=True):
     """Ids of what changed around a builder."""
     tokens: int | None = None
     cost: Decimal | None = None
+    daily: bool = False
+    """Whether only a day is another one."""
+    advice: str = ""
+    """What to do about what changed around a builder."""
 
 
 class Gated(Struct, frozen=True, kw_only=True):
@@ -87,6 +91,8 @@ class Gated(Struct, frozen=True, kw_only=True):
     baseline: str = ""
     """Path of the lock file."""
     updated: bool = False
+    allowed: frozenset[str] = frozenset()
+    """Causes that the settings let pass."""
     not_checked: tuple[str, ...] = ()
 
     @property
@@ -113,6 +119,13 @@ def breaks(cause: Cause, settings: GateSettings) -> bool:
 
 STABLE = "stable_prefix"
 PAUSE = "pause"
+EACH_TIME = frozenset(
+    {"timestamp_in_prefix", "request_id_in_prefix", "tool_order", "json_key_order"}
+)
+"""Causes that tell of one agent even when every conversation begins with another prefix."""
+MOST_OF = 0.8
+"""Share of the conversations of a log that begin with another prefix than any before, from which on that
+is no matter of several agents."""
 
 
 def gate_replay(
@@ -121,8 +134,8 @@ def gate_replay(
     """The gate over a replayed log; `lock` is the baseline, where there is one."""
     breaches = sorted(_of_rows(found, settings), key=lambda breach: not breach.breaks)
     now = lock_of(found.heads) if found.heads else None
-    stable = _stable_of_log(found, breaches)
-    has_one = sum(row.judged for row in found.rows) < 2
+    stable = _stable_of_log(found, breaches, settings)
+    has_one = not any(row.related for row in found.rows) and not stable.value
     checks = [*([] if has_one and settings.baseline else [stable]), *_limits(found, settings)]
     changed: tuple[Changed, ...] = ()
     if settings.baseline is not None:
@@ -135,18 +148,24 @@ def gate_replay(
         changed=changed,
         lock=now if stable.verdict is not Verdict.BROKEN else None,
         baseline=settings.baseline or "",
-        not_checked=found.missing,
+        allowed=frozenset(CAUSES[name].id for name in settings.allow),
+        not_checked=(*_unread(found), *found.missing),
     )
 
 
-def _stable_of_log(found: Replay, breaches: Sequence[Breach]) -> Check:
-    judged = sum(row.judged for row in found.rows)
+def _unread(found: Replay) -> Iterator[str]:
+    """What was passed over, where it was meant to be a request."""
+    skipped = [item for item in found.log.skipped if not item.other]
+    if skipped:
+        first = skipped[0]
+        records = "1 record was" if len(skipped) == 1 else f"{len(skipped):,} records were"
+        yield f"{records} skipped, the first: {first.source}, line {first.line}: {first.reason}"
+
+
+def _stable_of_log(found: Replay, breaches: Sequence[Breach], settings: GateSettings) -> Check:
     broken = [breach for breach in breaches if breach.breaks]
-    verdict = Verdict.BROKEN if broken else Verdict.HELD
-    why = ""
-    if judged < 2 and not broken:
-        verdict = Verdict.UNCHECKED
-        why = "the log holds no two requests that can be compared"
+    why = _unchecked(found, settings)
+    verdict = Verdict.BROKEN if broken else Verdict.UNCHECKED if why else Verdict.HELD
     return Check(
         name=STABLE,
         title="requests whose prefix was lost to a cause that breaks the gate",
@@ -157,8 +176,33 @@ def _stable_of_log(found: Replay, breaches: Sequence[Breach]) -> Check:
         else len({number for breach in broken for number in breach.requests}),
         verdict=verdict,
         where=_where(broken[0]) if broken else "",
-        why=why,
+        why="" if broken else why,
     )
+
+
+def _unchecked(found: Replay, settings: GateSettings) -> str:
+    """Why the log cannot show that its prefix is stable; empty where it can."""
+    skipped = sum(not item.other for item in found.log.skipped)
+    if skipped > len(found.rows):
+        return f"most of the log could not be read: {skipped:,} records were skipped"
+    if not any(row.related for row in found.rows):
+        return "the log holds no two requests that should share a prefix"
+    allowed = {CAUSES[name].id for name in settings.allow}
+    unknown = [
+        row
+        for row in found.rows
+        if row.miss is not None
+        and row.miss.avoidable is None
+        and CAUSES[row.miss.cause].unstable
+        and row.miss.cause not in allowed
+    ]
+    if unknown:
+        tokens = sum(row.miss.tokens or 0 for row in unknown if row.miss)
+        return (
+            f"{len(unknown):,} requests lost {tokens:,} cached tokens, and the log has no bodies that say "
+            "why; record bodies, or limit them by --max-lost-tokens"
+        )
+    return ""
 
 
 def _where(breach: Breach) -> str:
@@ -168,20 +212,31 @@ def _where(breach: Breach) -> str:
 
 
 def _of_rows(found: Replay, settings: GateSettings) -> Iterator[Breach]:
-    """Each cause of avoidable misses and of waste, and those that are named in the settings."""
-    rows: dict[str, list[Row]] = {}
+    """Each cause of misses and of waste that is or may be avoidable, and those that the settings name."""
+    rows: dict[tuple[str, bool], list[Row]] = {}
     named = {CAUSES[name].id for name in settings.fail_on}
+    varies = _openings_vary(found)
     for row in found.rows:
         wrong = row.miss or row.waste
         if wrong is None:
             continue
         avoidable = row.miss.avoidable if row.miss is not None else True
-        if avoidable or wrong.cause in named:
-            rows.setdefault(wrong.cause, []).append(row)
-    for name, own in rows.items():
-        # A cause breaks the gate by what it lost: repeated history that is paid in full is told only.
-        lost = any(row.miss is not None for row in own) or name in named
-        yield _breach(CAUSES[name], own, breaks(CAUSES[name], settings) and lost)
+        if avoidable is False and wrong.cause not in named:
+            continue
+        promised = row.miss is not None and avoidable is True and not row.daily
+        promised &= not row.opens or (varies and wrong.cause in EACH_TIME)
+        breaking = wrong.cause in named or (promised and breaks(CAUSES[wrong.cause], settings))
+        rows.setdefault((wrong.cause, breaking), []).append(row)
+    for (name, breaking), own in rows.items():
+        yield _breach(CAUSES[name], own, breaking)
+
+
+def _openings_vary(found: Replay) -> bool:
+    """Whether conversations begin with another prefix each time, as with a clock at its head; a few that
+    differ are agents of their own."""
+    openings = [row for row in found.rows if row.opens and row.related]
+    lost = [row for row in openings if row.miss is not None and row.miss.cause in EACH_TIME]
+    return len(lost) > 1 and len(lost) >= MOST_OF * len(openings)
 
 
 def _breach(cause: Cause, rows: Sequence[Row], breaking: bool) -> Breach:
@@ -261,6 +316,11 @@ def _against(lock: Lock | None, now: Lock | None, path: str) -> tuple[Check, tup
     return check, changed
 
 
+UNMARKED = (
+    "the request has no breakpoint: nothing of it would be cached, and all of it was compared"
+)
+
+
 def gate_runs(
     reference: Run,
     runs: Iterable[tuple[Surrounding, Run | Failed]],
@@ -271,20 +331,22 @@ def gate_runs(
 ) -> Gated:
     """The gate over the runs of a request builder, each in a changed surrounding."""
     found: dict[str, Breach] = {}
-    failed: list[str] = []
+    failed: dict[str, str] = {}
     for surrounding, run in runs:
         if isinstance(run, Failed):
-            failed.append(f"{surrounding.title}: {run.why}")
+            failed[surrounding.id] = f"{surrounding.title}: {run.why}"
             continue
-        for breach in _of_run(reference, run, surrounding, settings, subject):
+        for breach in _of_run(reference, run, surrounding, subject):
             earlier = found.get(breach.cause.id)
             found[breach.cause.id] = _joined(earlier, breach) if earlier else breach
-    breaches = sorted(found.values(), key=lambda breach: not breach.breaks)
+    settled = [_settled(breach, settings) for breach in found.values()]
+    breaches = sorted(settled, key=lambda breach: not breach.breaks)
     broken = [breach for breach in breaches if breach.breaks]
     names = dict.fromkeys(name for breach in broken for name in breach.surroundings)
     verdict = Verdict.BROKEN if broken else Verdict.UNCHECKED if failed else Verdict.HELD
-    heads = [locked(prefix, marked_count(prefix)) for prefix in map(render, reference.requests)]
-    now = lock_of(heads)
+    prefixes = [render(request) for request in reference.requests]
+    now = lock_of(locked(prefix, marked_count(prefix)) for prefix in prefixes)
+    first = next(iter(failed.items()), None)
     checks = [
         Check(
             name=STABLE,
@@ -294,8 +356,8 @@ def gate_runs(
             value=len(names),
             verdict=verdict,
             where=_where(broken[0]) if broken else "",
-            why=f"the builder failed where surroundings were changed: {failed[0]}"
-            if failed
+            why=f"the builder failed elsewhere ({first[1]}); --skip {first[0]} leaves that out"
+            if first and not broken
             else "",
         )
     ]
@@ -303,6 +365,7 @@ def gate_runs(
     if settings.baseline is not None:
         check, changed = _against(lock, now, settings.baseline)
         checks.append(check)
+    unmarked = () if all(prefix.breakpoints for prefix in prefixes) else (UNMARKED,)
     return Gated(
         subject=subject,
         checks=tuple(checks),
@@ -310,7 +373,8 @@ def gate_runs(
         changed=changed,
         lock=None if broken else now,
         baseline=settings.baseline or "",
-        not_checked=(*failed, *not_checked),
+        allowed=frozenset(CAUSES[name].id for name in settings.allow),
+        not_checked=(*unmarked, *failed.values(), *not_checked),
     )
 
 
@@ -318,47 +382,66 @@ def _of_run(
     reference: Run,
     run: Run,
     surrounding: Surrounding,
-    settings: GateSettings,
     subject: str,
 ) -> Iterator[Breach]:
     if len(run.requests) != len(reference.requests):
         counts = f"{len(reference.requests)} bodies and then {len(run.requests)}"
-        yield _built(COUNT, f"the builder printed {counts}", None, surrounding, settings, subject)
+        yield _built(UNKNOWN, f"the builder gave {counts}", None, surrounding, subject)
         return
     for before, after in zip(reference.requests, run.requests, strict=True):
         drift = find_drift(before, after)
-        if drift is not None:
-            explanation = drift.finding.match.explanation
-            yield _built(drift.finding.cause, explanation, drift, surrounding, settings, subject)
+        if drift is None:
+            continue
+        cause, explanation = drift.finding.cause, drift.finding.match.explanation
+        if cause.id not in OF_BUILDERS:
+            # What is known of sessions says nothing of a program that was only started again.
+            cause = UNKNOWN
+            explanation = f"{drift.place.pointer} differs, and nothing else was changed than this"
+        yield _built(cause, explanation, drift, surrounding, subject)
 
 
-COUNT = CAUSES["unexplained"]
+UNKNOWN = CAUSES["unexplained"]
+OF_BUILDERS = frozenset(
+    {
+        "tool_order", "tool_set_changed", "json_key_order", "json_value_encoding", "text_normalization",
+        "timestamp_in_prefix", "request_id_in_prefix", "environment_state_in_prefix",
+        "tool_definition_changed", "tool_call_id_regenerated", "tool_result_order", "model_changed",
+        "tool_choice_changed", "thinking_settings_changed", "effort_changed", "output_format_changed",
+        "server_feature_toggled", "image_changed",
+    }
+)  # fmt: skip
+"""Causes that hold for two runs of a program as they do for two requests of a session."""
 
 
 def _built(
-    cause: Cause,
-    explanation: str,
-    drift: Drift | None,
-    surrounding: Surrounding,
-    settings: GateSettings,
-    subject: str,
+    cause: Cause, explanation: str, drift: Drift | None, surrounding: Surrounding, subject: str
 ) -> Breach:
-    allowed = cause.id in {CAUSES[name].id for name in settings.allow}
-    named = cause.id in {CAUSES[name].id for name in settings.fail_on}
-    daily = drift is not None and drift.daily
-    if daily:
-        explanation += " Only the day is another one: sessions of one day share the prefix."
     return Breach(
         cause=cause,
-        confidence=Confidence.CERTAIN if cause.group is not Group.HEALTHY else Confidence.LIKELY,
+        confidence=Confidence.CERTAIN,
         explanation=explanation,
-        # All of it is meant to be the same: whatever differs breaks the gate.
-        breaks=named or not (allowed or daily),
+        breaks=True,
         source=subject,
         line=None,
         place=drift.place if drift else None,
         surroundings=(surrounding.id,),
         tokens=drift.tokens if drift else None,
+        daily=drift is not None and drift.daily,
+        advice=surrounding.advice,
+    )
+
+
+def _settled(breach: Breach, settings: GateSettings) -> Breach:
+    """Whether a difference breaks the gate: all of it is meant to be the same, but for the day."""
+    allowed = breach.cause.id in {CAUSES[name].id for name in settings.allow}
+    named = breach.cause.id in {CAUSES[name].id for name in settings.fail_on}
+    # A clock that is an hour off has the same day.
+    daily = breach.daily and not {PAUSE, "clock"} & set(breach.surroundings)
+    explanation = breach.explanation
+    if daily:
+        explanation += " Only the day is another one: sessions of one day share the prefix."
+    return replace(
+        breach, breaks=named or not (allowed or daily), daily=daily, explanation=explanation
     )
 
 
@@ -367,5 +450,6 @@ def _joined(one: Breach, two: Breach) -> Breach:
     if PAUSE in names:
         # What differs with nothing changed says nothing of what was changed beside it.
         names = (PAUSE,)
-    worse = max((one, two), key=lambda each: (each.breaks, each.tokens or 0))
-    return replace(worse, surroundings=names)
+    worse = max((one, two), key=lambda each: (not each.daily, each.tokens or 0))
+    advice = one.advice if PAUSE in one.surroundings or PAUSE not in names else two.advice
+    return replace(worse, surroundings=names, daily=one.daily and two.daily, advice=advice)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -10,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ctxdoc.baseline import Lock, read_lock, write_lock
+from ctxdoc.baseline import Lock, lock_of, read_lock, write_lock
 from ctxdoc.builder import (
     Builder,
     Failed,
@@ -30,8 +31,8 @@ from ctxdoc.replay import replay
 from ctxdoc.settings import GateSettings
 
 IN_PROCESS = (
-    "the function is none that another interpreter can import: it was called again in this one, and its "
-    "surroundings did not change"
+    "the function is none that another interpreter can import: it was called again in this one a second "
+    "later, and nothing else was changed"
 )
 
 
@@ -73,7 +74,7 @@ def gate_function(
     """
     module = getattr(build, "__module__", "") or ""
     name = getattr(build, "__qualname__", "") or ""
-    if module and name and module != "__main__" and "<" not in name:
+    if _is_importable(build, module, name):
         path = [entry or str(Path.cwd()) for entry in sys.path]
         target = f"{module}:{name}"
         return _in_surroundings(
@@ -86,6 +87,17 @@ def gate_function(
     if pause and pause[0].id == "pause":
         runs.append((pause[0], called(build, wait=True)))
     return gate_runs(reference, runs, settings, subject, lock, (IN_PROCESS,))
+
+
+def _is_importable(build: Callable[[], Any], module: str, name: str) -> bool:
+    """Whether another interpreter finds the very same function: nothing that wraps it, or is bound to an
+    object of this one."""
+    if not module or module == "__main__" or not inspect.isfunction(build):
+        return False
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found is build
 
 
 def _in_surroundings(
@@ -126,11 +138,19 @@ def baseline_of(settings: GateSettings, folder: Path, *, update: bool) -> Lock |
     return read_lock(folder / settings.baseline)
 
 
-def updated(gated: Gated, write: Callable[[bytes], object]) -> Gated:
-    """Writes the baseline, where there is a stable prefix to be written."""
+def updated(gated: Gated, write: Callable[[bytes], object], beside: Lock | None = None) -> Gated:
+    """Writes the baseline, where there is a stable prefix to be written; with `beside`, those of it too."""
     if gated.lock is None:
-        return gated
-    write(write_lock(gated.lock))
+        why = "not written: there is no stable prefix"
+        checks = tuple(
+            replace(check, verdict=Verdict.UNCHECKED, value=None, why=why)
+            if check.name == "baseline"
+            else check
+            for check in gated.checks
+        )
+        return replace(gated, checks=checks)
+    prefixes = (*(beside.prefixes if beside else ()), *gated.lock.prefixes)
+    write(write_lock(lock_of(prefixes)))
     checks = tuple(
         replace(check, verdict=Verdict.HELD, value=0, why="") if check.name == "baseline" else check
         for check in gated.checks

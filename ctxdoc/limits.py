@@ -49,7 +49,8 @@ def _hit_ratio(replay: Replay) -> Measured:
 
 
 def _avoidable(replay: Replay) -> list[Row]:
-    return [row for row in replay.rows if row.miss is not None and row.miss.avoidable]
+    """Misses that could have been avoided, or of which the log does not tell."""
+    return [row for row in replay.rows if row.miss is not None and row.miss.avoidable is not False]
 
 
 def _lost_cost(replay: Replay) -> Measured:
@@ -97,25 +98,25 @@ LIMITS = (
     ),
     Limit(
         name="max_lost_cost",
-        title="money lost by avoidable misses",
+        title="money lost by misses that can be avoided",
         unit="USD",
         measure=_lost_cost,
     ),
     Limit(
         name="max_lost_tokens",
-        title="tokens lost by avoidable misses",
+        title="tokens lost by misses that can be avoided",
         unit="tokens",
         measure=_lost_tokens,
     ),
     Limit(
         name="max_prefix_tokens",
-        title="fixed prefix (P of the growth law)",
+        title="tokens of the fixed prefix: tools and system prompt",
         unit="tokens",
         measure=_prefix,
     ),
     Limit(
         name="max_growth_per_turn",
-        title="what a turn adds (a of the growth law)",
+        title="tokens that a turn adds",
         unit="tokens",
         measure=_growth,
     ),

@@ -74,7 +74,8 @@ def read_bodies(data: bytes, name: str) -> tuple[Request, ...]:
     reader.read_source(Source(name, BytesIO(data)))
     found = [request for request in reader.requests if request.body is not None]
     if not found:
-        raise NoRequestError(_nothing([name], reader.skipped))
+        other = "it is no body of the Messages API" if reader.requests else ""
+        raise NoRequestError(other or _nothing([name], reader.skipped))
     return tuple(found)
 
 

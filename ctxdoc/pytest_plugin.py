@@ -12,6 +12,7 @@ The plugin costs nothing where it is not used: everything heavy is imported by t
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,12 +52,17 @@ def assert_stable_prefix(request: pytest.FixtureRequest) -> Callable[..., None]:
     """
 
     def check(build: Callable[[], Any], **settings: Any) -> None:
-        from ctxdoc.gating import baseline_of, gate_function
+        from ctxdoc.gating import IN_PROCESS, baseline_of, gate_function
 
-        found = _settings(request, settings)
-        folder, update = request.config.rootpath, _updates(request)
-        lock = baseline_of(found, folder, update=update)
-        _judge(request, found, lambda: gate_function(build, found, folder, lock))
+        def run(found: GateSettings) -> Gated:
+            folder = request.config.rootpath
+            lock = baseline_of(found, folder, update=_updates(request))
+            gated = gate_function(build, found, folder, lock)
+            if IN_PROCESS in gated.not_checked:
+                warnings.warn(f"ctxdoc: {IN_PROCESS}", stacklevel=2)
+            return gated
+
+        _judge(request, settings, run)
 
     return check
 
@@ -70,23 +76,30 @@ def assert_cache_alive(request: pytest.FixtureRequest) -> Callable[..., None]:
         from ctxdoc.load import read_log
 
         paths = [str(path) for path in logs]
-        found = _settings(request, {**settings, "logs": paths})
-        lock = baseline_of(found, request.config.rootpath, update=_updates(request))
-        _judge(
-            request, found, lambda: gate_log(lambda: read_log(paths, condense=True), found, lock)[0]
-        )
+
+        def run(found: GateSettings) -> Gated:
+            lock = baseline_of(found, request.config.rootpath, update=_updates(request))
+            return gate_log(lambda: read_log(paths, condense=True), found, lock)[0]
+
+        _judge(request, {**settings, "logs": paths}, run)
 
     return check
 
 
-def _settings(request: pytest.FixtureRequest, given: dict[str, Any]) -> GateSettings:
-    from ctxdoc.settings import settings_of
+SOURCES = ("logs", "command", "import", "baseline")
+"""Settings of pyproject.toml that a test has of its own."""
 
-    marks = [dict(mark.kwargs) for mark in request.node.iter_markers("ctxdoc")]
-    values: dict[str, Any] = {}
-    for each in (*reversed(marks), given):
-        values.update(each)
-    return settings_of(values, "the marker ctxdoc")
+
+def _settings(request: pytest.FixtureRequest, given: dict[str, Any]) -> GateSettings:
+    """The table of pyproject.toml, the markers from the outermost on, and what the call says."""
+    from ctxdoc.settings import read_settings, settings_of
+
+    table, _ = read_settings(request.config.rootpath)
+    values: dict[str, Any] = {k: v for k, v in table.items() if k not in SOURCES}
+    for mark in reversed(list(request.node.iter_markers("ctxdoc"))):
+        values.update(mark.kwargs)
+    named = {name.replace("_", "-"): value for name, value in {**values, **given}.items()}
+    return settings_of(named, "the settings of assert_stable_prefix and assert_cache_alive")
 
 
 def _updates(request: pytest.FixtureRequest) -> bool:
@@ -94,22 +107,55 @@ def _updates(request: pytest.FixtureRequest) -> bool:
 
 
 def _judge(
-    request: pytest.FixtureRequest, settings: GateSettings, run: Callable[[], Gated]
+    request: pytest.FixtureRequest,
+    given: dict[str, Any],
+    run: Callable[[GateSettings], Gated],
 ) -> None:
+    """Fails the test with the gate's report, unless it holds."""
+    text = _fault(request, given, run)
+    if text:
+        pytest.fail(text, pytrace=False)
+
+
+def _fault(
+    request: pytest.FixtureRequest,
+    given: dict[str, Any],
+    run: Callable[[GateSettings], Gated],
+) -> str:
     from ctxdoc.errors import CtxdocError
     from ctxdoc.gate import Verdict
-    from ctxdoc.gating import shareable, updated
     from ctxdoc.outputs import OUTPUTS, Style
     from ctxdoc.reports.gate import gate_report
 
     try:
-        gated = run()
+        settings = _settings(request, given)
+        gated = run(settings)
+        if _updates(request) and settings.baseline is not None:
+            gated = _written(request, gated, request.config.rootpath / settings.baseline)
     except CtxdocError as error:
         hint = f"\n  hint: {error.hint}" if error.hint else ""
-        pytest.fail(f"ctxdoc could not check: {error.message}{hint}", pytrace=False)
-    if _updates(request) and settings.baseline is not None:
-        path = request.config.rootpath / settings.baseline
-        gated = updated(gated, path.write_bytes)
-        shareable(path)
-    if gated.verdict is not Verdict.HELD:
-        pytest.fail(OUTPUTS["text"].write(gate_report(gated), Style()), pytrace=False)
+        return f"ctxdoc could not check: {error.message}{hint}"
+    if gated.verdict is Verdict.HELD:
+        return ""
+    return OUTPUTS["text"].write(gate_report(gated), Style())
+
+
+WRITTEN = pytest.StashKey[set[Path]]()
+"""Baselines that this run has written: another test of the same file adds to it."""
+
+
+def _written(request: pytest.FixtureRequest, gated: Gated, path: Path) -> Gated:
+    from ctxdoc.baseline import read_lock
+    from ctxdoc.errors import InputError
+    from ctxdoc.gating import shareable, updated
+
+    done = request.config.stash.setdefault(WRITTEN, set())
+    beside = read_lock(path) if path in done else None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        gated = updated(gated, path.write_bytes, beside)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+    done.add(path)
+    shareable(path)
+    return gated

@@ -204,6 +204,7 @@ class _Run:
                 if passed_often(request) and row.fidelity is not Fidelity.WITHIN:
                     row.fidelity = Fidelity.PASSES
         row.judged = True
+        row.related = case.related and before is not None
         judge(row, case)
         wrong = row.miss or row.waste
         if wrong is not None and self.places[wrong.cause] > 0:
@@ -230,6 +231,7 @@ class _Run:
         continues = case.related and case.before.prefix.root == case.after.prefix.root
         if earlier is None or earlier.session != row.session or forked or not continues:
             earlier = _Thread(row.session)
+            row.opens = True
             self._hold_head(case.after.prefix)
         self.threads[row.number - 1] = earlier
         if case.part not in (Part.REFUSAL, Part.RECORD):
@@ -256,6 +258,7 @@ class _Run:
             return
         row.judged = True
         row.compared = heard.before + 1 if heard.before is not None else None
+        row.related = heard.before is not None
         if heard.rewrite is not None:
             row.miss = miss_of(heard.rewrite, usage, row.tariff)
         key = (row.session, heard.thread)

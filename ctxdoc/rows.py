@@ -13,7 +13,14 @@ from ctxdoc.causes import CAUSES, Case, Confidence, Group, Part
 from ctxdoc.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS
 from ctxdoc.causes.content import repeated_uncached
 from ctxdoc.counted import Rewrite
-from ctxdoc.diagnose import Finding, api_word, bounded_loss, find_causes, read_instead
+from ctxdoc.diagnose import (
+    Finding,
+    api_word,
+    bounded_loss,
+    find_causes,
+    is_daily,
+    read_instead,
+)
 from ctxdoc.diff import Place
 from ctxdoc.lifetime import Lifetime, Sent
 from ctxdoc.model import Origin, Request, Section, Usage
@@ -89,6 +96,12 @@ class Row(Struct, kw_only=True):
     waste: Waste | None = None
     compared: int | None = None
     """The number of the request it was compared with."""
+    related: bool = False
+    """Whether that one should share its prefix."""
+    opens: bool = False
+    """Whether it begins a conversation: what it shares with another one is nobody's promise."""
+    daily: bool = False
+    """Whether only the day in its prefix is another one."""
     place: Place | None = None
     """Where it differs from that one, for the first misses of a cause if they were asked for."""
     cost: Decimal | None = None
@@ -138,6 +151,7 @@ def judge(row: Row, case: Case) -> None:
         return
     refused = case.part in (Part.REFUSAL, Part.RECORD)
     lost = 0 if refused else bounded_loss(case)
+    row.daily = cause.id == "timestamp_in_prefix" and is_daily(case)
     if lost > TOLERANCE_TOKENS or refused:
         row.miss = Miss(
             cause=cause.id,

@@ -65,7 +65,8 @@ def settings_of(values: Mapping[str, object], where: str) -> GateSettings:
     try:
         found = msgspec.convert(named, GateSettings, strict=False)
     except msgspec.ValidationError as error:
-        reason = str(error).replace(" - at `$.", " for `")
+        reason = str(error).replace(" - at `$.", " for `").replace("`float | null`", "a number")
+        reason = reason.replace("`int | null`", "a number").replace("`str`", "a text")
         raise InputError(
             f"{where}: {reason}", "'ctxdoc explain gate' lists the settings"
         ) from error

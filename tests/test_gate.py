@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
@@ -18,7 +19,7 @@ import yaml
 from jsonschema import Draft7Validator
 
 from ctxdoc.baseline import changes_of, lock_of, locked, marked_count, stable_count, write_lock
-from ctxdoc.builder import SURROUNDINGS, Builder, Failed, Run
+from ctxdoc.builder import SURROUNDINGS, Builder, Run
 from ctxdoc.errors import InputError, UncheckedError
 from ctxdoc.load import read_bodies
 from ctxdoc.outputs import Style
@@ -28,7 +29,17 @@ from ctxdoc.outputs.sarif import OUTPUT as SARIF
 from ctxdoc.render import render
 from ctxdoc.reports.base import Annotation, Checks, Judged, Report, Rule
 from ctxdoc.settings import settings_of
-from tests.sessions import SESSION, clock_goes_on, lines, session, tools_move
+from tests.sessions import (
+    MARK,
+    SESSION,
+    START,
+    clock_goes_on,
+    lines,
+    record,
+    session,
+    tools_move,
+)
+from tests.stand_in import StandIn
 from tests.test_cli import ROOT, run
 
 Body = dict[str, Any]
@@ -61,6 +72,12 @@ def prints_cwd(): return body("Working folder: " + os.getcwd())
 def prints_home(): return body("Home: " + os.path.expanduser("~"))
 def prints_the_day(): return body("Today is " + datetime.date.today().isoformat())
 def prints_the_zone(): return body("Zone: " + time.strftime("%z"))
+def prints_minutes(): return body("It is " + datetime.datetime.now().strftime("%Y%m%d-%H%M"))
+def walks(): return body(" ".join(sorted(n for _, d, f in os.walk(".") for n in d + f if n.isalpha())))
+def joins_a_set(): return body(" ".join({"red", "green", "blue", "black", "white"}))
+def shuffles():
+    import random
+    return body("", random.sample(["read", "write", "grep", "list", "move"], 5))
 def several(): return [body("One."), body("Two.")]
 def sometimes_more(): return [body("x")] * (2 if os.environ["PYTHONHASHSEED"] == "3" else 1)
 async def later(): return body("Be brief.")
@@ -173,6 +190,133 @@ def test_limits(words: tuple[str, ...], code: int, value: str) -> None:
     assert str(found["limits"][1]["value"]).startswith(value)
 
 
+def conversation(
+    number: int,
+    system: str,
+    tools: tuple[str, ...] = ("a", "b", "c"),
+    turns: int = 3,
+    apart: int = 1_000,
+) -> list[Body]:
+    """Records of one conversation, as a stand-in bills them."""
+    cache, body, rows = CACHE, agent(system, tools, f"Question number {number}, please."), []
+    for turn in range(turns):
+        seconds = apart * number + 20 * turn
+        sent = json.loads(json.dumps(body))
+        sent["messages"][-1]["content"][-1]["cache_control"] = dict(MARK)
+        at = START + timedelta(seconds=seconds)
+        rows.append(record(sent, at, cache.answer(sent, seconds), 100 * number + turn))
+        said = {"type": "text", "text": f"Answer {turn} of conversation {number} in some words."}
+        asked = {"type": "text", "text": f"And what of the thing number {turn}, in {number}?"}
+        body["messages"] += [
+            {"role": "assistant", "content": [said]}, {"role": "user", "content": [asked]},
+        ]  # fmt: skip
+    return rows
+
+
+CACHE = StandIn(minimum=100)
+
+
+def agent(system: str, tools: tuple[str, ...], question: str) -> Body:
+    described = "Reads what there is to be read, and tells of it in a few words. " * 12
+    return {
+        "model": "claude-sonnet-4-6",
+        "max_tokens": 50,
+        "tools": [
+            {"name": n, "description": described + n, "input_schema": {"type": "object"}}
+            for n in tools
+        ],
+        "system": [
+            {"type": "text", "text": system + " Be brief and kind. " * 60, "cache_control": MARK}
+        ],
+        "messages": [{"role": "user", "content": [{"type": "text", "text": question}]}],
+    }
+
+
+def judged(tmp_path: Path, *conversations: list[Body]) -> tuple[int, Body]:
+    path = tmp_path / "log.jsonl"
+    rows = sorted((row for each in conversations for row in each), key=lambda row: row["timestamp"])
+    path.write_text(lines(rows))
+    return document(str(path))
+
+
+def test_several_agents_of_one_log_are_no_fault(tmp_path: Path) -> None:
+    """A router, a writer and a critic, and a helper with fewer tools: each is stable by itself."""
+    code, found = judged(
+        tmp_path,
+        conversation(1, "You route."),
+        conversation(2, "You write well."),
+        conversation(3, "You criticize."),
+        conversation(4, "You route.", tools=("a",)),
+        conversation(5, "You route.", tools=("c", "b", "a")),
+    )
+    assert (code, [row for row in found["findings"] if row["breaks"]]) == (HELD, [])
+
+
+def test_conversations_that_all_begin_with_another_time_are_broken(tmp_path: Path) -> None:
+    begun = [conversation(n, f"It is 10:{n:02d}:07.", turns=1, apart=20) for n in range(1, 6)]
+    code, found = judged(tmp_path, *begun)
+    assert (code, found["findings"][0]["cause"]) == (BROKEN, "timestamp_in_prefix")
+
+
+def test_a_day_that_ends_is_told_and_breaks_nothing(tmp_path: Path) -> None:
+    rows = session({5: lambda body: body["system"][1].update(text="Today is 2026-11-03.")}, turns=8)
+    for row in rows[:4]:
+        row["request"]["system"][1]["text"] = "Today is 2026-11-02."
+    path = tmp_path / "log.jsonl"
+    path.write_text(lines(rows))
+    code, found = document(str(path))
+    assert code == HELD
+    assert [(row["cause"], row["breaks"]) for row in found["findings"]] == [
+        ("timestamp_in_prefix", False)
+    ]
+
+
+def test_a_log_without_bodies_that_lost_its_prefix_is_unchecked(tmp_path: Path) -> None:
+    """20,000 tokens are written anew on each of ten requests, and nothing says why."""
+    from tests.test_simulate import transcript
+
+    rows = transcript("a", 20_000)
+    for row in rows:
+        usage = row["message"]["usage"]
+        usage["cache_creation_input_tokens"] += usage.pop("cache_read_input_tokens")
+        usage["cache_read_input_tokens"] = 0
+    path = tmp_path / "log.jsonl"
+    path.write_text(lines(rows))
+    code, found = document(str(path))
+    assert (code, found["verdict"]) == (UNCHECKED, "unchecked")
+    assert "no bodies that say why" in found["limits"][0]["why"]
+    code, found = document(str(path), "--max-lost-tokens", "0", "--allow", "prefix_changed")
+    assert code == BROKEN
+    assert found["limits"][1]["value"] > 100_000
+    assert gate(str(path), "--fail-on", "prefix_changed").returncode == BROKEN
+
+
+def test_records_that_were_skipped_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    good = lines(session({}, turns=4))
+    path.write_text(good + '{"request": {"model": "m", "mess\n')
+    code, found = document(str(path), "--quiet")
+    assert code == HELD
+    assert found["not_checked"][0].startswith("1 record was skipped, the first:")
+    path.write_text(good + '{"request": {"model": "m", "mess\n' * 5)
+    code, found = document(str(path), "--quiet")
+    assert code == UNCHECKED
+    assert "5 records were skipped" in found["limits"][0]["why"]
+
+
+def test_two_requests_that_share_nothing_show_nothing(tmp_path: Path) -> None:
+    one = session({}, turns=1)
+    title = json.loads(json.dumps(one[0]))
+    title["request"] = {
+        "model": "claude-haiku-4-5", "max_tokens": 9,
+        "messages": [{"role": "user", "content": "A title for this, please: harbours of the north"}],
+    }  # fmt: skip
+    title["response"]["id"] = "msg_title"
+    path = tmp_path / "log.jsonl"
+    path.write_text(lines([*one, title]))
+    assert gate(str(path)).returncode == UNCHECKED
+
+
 def test_what_cannot_be_checked_is_never_held(tmp_path: Path) -> None:
     one = tmp_path / "one.jsonl"
     one.write_text(lines(session({}, turns=1)))
@@ -205,6 +349,15 @@ def test_what_cannot_be_checked_is_never_held(tmp_path: Path) -> None:
         ("prints_a_uuid", BROKEN, "request_id_in_prefix", {"pause"}),
         ("prints_cwd", BROKEN, "environment_state_in_prefix", {"working_folder"}),
         ("prints_home", BROKEN, "environment_state_in_prefix", {"home"}),
+        (
+            "prints_minutes",
+            BROKEN,
+            "timestamp_in_prefix",
+            {"time_zone_east", "time_zone_west", "clock", "day", "pause"},
+        ),
+        ("walks", HELD, None, set()),
+        ("joins_a_set", BROKEN, "unexplained", {f"hash_seed_{n}" for n in "1234"}),
+        ("shuffles", BROKEN, "tool_order", {"pause"}),
     ],
 )
 def test_a_builder_is_judged_by_what_changes_it(
@@ -248,6 +401,33 @@ def test_twenty_runs_give_one_verdict(project: Path) -> None:
         assert {cause for _, causes in verdicts for cause, _ in causes} == names
 
 
+def test_the_advice_is_about_what_was_changed(project: Path) -> None:
+    _, found = document("--import", "builders:joins_a_set", "--skip", "pause", cwd=project)
+    assert found["findings"][0]["fix"].startswith("Sort what comes from a set")
+    _, found = document("--import", "builders:prints_cwd", "--skip", "pause", cwd=project)
+    assert "absolute paths" in found["findings"][0]["fix"]
+
+
+def test_a_builder_finds_its_files_in_the_other_folder(project: Path) -> None:
+    """In a folder of a repository: what lies above, what git says, and links are still there."""
+    deep = project / "app" / "agents"
+    deep.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", "."], cwd=project, check=True, timeout=20)
+    (project / "rules.md").write_text("Rules.")
+    (deep / "link.md").symlink_to(project / "rules.md")
+    (deep / "builders.py").write_text(BUILDERS)
+    text = (
+        "import builders, pathlib, subprocess\n"
+        "def build():\n"
+        "    status = subprocess.run(['git', 'status', '--short'], capture_output=True, text=True).stdout\n"
+        "    near = sorted(str(p.relative_to('.')) for p in pathlib.Path('.').rglob('*.md'))\n"
+        "    return builders.body(pathlib.Path('../../rules.md').read_text() + str(near) + status)\n"
+    )
+    (deep / "deeper.py").write_text(text)
+    code, found = document("--import", "deeper:build", "--skip", "pause", cwd=deep)
+    assert (code, found["findings"]) == (HELD, []), found
+
+
 def test_a_number_of_bodies_that_changes_is_found(project: Path) -> None:
     code, found = document("--import", "builders:sometimes_more", cwd=project)
     assert code == BROKEN
@@ -288,6 +468,14 @@ def test_what_a_builder_complains_is_cut_and_holds_no_key(project: Path) -> None
     assert ended.returncode == UNCHECKED
     assert b"ValueError" in ended.stderr
     assert b"abcdefghijklmnopqrstuvwxyz" not in ended.stderr + ended.stdout
+    for words in (
+        "Authorization: Bearer abcdefghij",
+        "password=hunter2 api_key: k3y AKIAIOSFODNN7EX",
+    ):
+        said = f"import sys; sys.exit({words!r})"
+        shown = gate("--command", f'{sys.executable} -c "{said}"').stderr
+        for secret in (b"abcdefghij", b"hunter2", b"k3y", b"AKIAIOSFODNN7EX"):
+            assert secret not in shown
     noise = "import sys; sys.stderr.write('secret words ' * 9999); sys.exit(1)"
     ended = gate("--command", f'{sys.executable} -c "{noise}"')
     assert len(ended.stderr) < 400
@@ -314,20 +502,15 @@ def test_what_a_builder_started_ends_with_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("surrounding", SURROUNDINGS, ids=[each.id for each in SURROUNDINGS])
-def test_a_sound_builder_runs_in_every_surrounding(project: Path, surrounding: Any) -> None:
+def test_a_sound_builder_runs_in_every_surrounding(
+    project: Path, surrounding: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     builder = Builder([sys.executable, "builders.py", "sound"], timeout=30, folder=project)
-    scene = surrounding.change(builder.scene, _empty(project))
+    scene = surrounding.change(builder.scene, tmp_path_factory.mktemp("empty"))
     if scene is None:
         pytest.skip("this machine cannot change it")
     found = builder.run(scene)
     assert isinstance(found, Run), found
-    assert not isinstance(found, Failed)
-
-
-def _empty(folder: Path) -> Path:
-    path = folder / "empty"
-    path.mkdir()
-    return path
 
 
 def test_the_clock_is_an_hour_off_and_the_day_is_another(project: Path) -> None:
@@ -445,6 +628,28 @@ def test_an_unstable_prefix_is_not_written(project: Path) -> None:
     words = ("--import", "builders:iterates_a_set", "--baseline", "a.lock", "--update")
     assert gate(*words, "--skip", "pause", cwd=project).returncode == BROKEN
     assert not (project / "a.lock").exists()
+    code, found = document(*words, "--skip", "pause", cwd=project)
+    assert code == BROKEN
+    assert found["limits"][1]["why"] == "not written: there is no stable prefix"
+
+
+def test_a_breakpoint_that_moved_is_no_block_that_is_gone() -> None:
+    prefix = prefix_of()
+    whole, part = locked(prefix, 3), locked(prefix, 2)
+    (found,) = changes_of(lock_of([whole]), lock_of([part]))
+    assert found.lines == ("what is held ends earlier now, with $.tools[1]",)
+
+
+def test_the_agents_of_a_baseline_are_paired_by_what_they_share() -> None:
+    """One agent's description is longer and a helper is new: the helper is not taken for the agent."""
+    old = prefix_of("Be brief.", ("a", "b", "c"))
+    longer = prefix_of("Be brief, always and everywhere.", ("a", "b", "c"))
+    helper = prefix_of("Help.", ("a",))
+    found = changes_of(lock(old), lock(helper, longer))
+    told = sorted(line for each in found for line in each.lines)
+    assert len(told) == 2
+    assert told[0].startswith("$.system")
+    assert "with 1 tools" in told[1]
 
 
 def test_the_tools_and_system_prompt_of_a_log_are_its_baseline(tmp_path: Path) -> None:
@@ -491,8 +696,9 @@ def test_settings_stand_in_pyproject(project: Path) -> None:
     assert gate("--update", cwd=below).returncode == HELD
     assert (project / "locks" / "p.json").exists()
     assert gate(cwd=below).returncode == HELD
-    # What is given on the command line goes first.
-    assert gate("--import", "builders:sound", cwd=project).returncode in (HELD, BROKEN)
+    # What is given on the command line goes first, and the file's paths still start from its folder.
+    assert gate("--import", "builders:sound", "--update", cwd=project).returncode == HELD
+    assert not (below / "locks").exists()
 
 
 @pytest.mark.parametrize(
@@ -526,6 +732,11 @@ def test_a_mistake_in_the_settings_is_named(tmp_path: Path, text: str, said: byt
         (("--import", "a:b", "--skip", "hom"), b"known: pause"),
         (("a.jsonl", "--format", "sarfi"), b"did you mean sarif"),
         (("a.jsonl", "--format", "text", "--format", "json"), b"the same place"),
+        (("a.jsonl", "--format", "text=o", "--format", "json=o"), b"the same place"),
+        (("a.jsonl", "--format", "text=o", "--output", "p"), b"no format left"),
+        (("a.jsonl", "--format", "csv"), b"no table for csv"),
+        (("a.jsonl", "--skip", "home"), b"no surroundings"),
+        (("--command", "cd a && b"), b"no shell runs the command"),
     ],
 )
 def test_a_mistake_is_named(tmp_path: Path, words: tuple[str, ...], said: bytes) -> None:
@@ -635,6 +846,18 @@ def test_a_real_gate_writes_all_of_them_at_once(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "json.out").read_text())["schema"] == "ctxdoc/gate/1"
 
 
+def test_no_name_of_a_log_begins_a_line(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    rows = session({}, turns=4)
+    for number, row in enumerate(rows):
+        name = f"bad\n::error::tool{number}"
+        row["request"]["tools"][0] = {"name": name, "input_schema": {"type": "object"}}
+    log.write_text(lines(rows))
+    for form in ("text", "markdown", "github"):
+        shown = gate(str(log), "--format", form).stdout.decode()
+        assert not any(line.strip().startswith("::error::tool") for line in shown.splitlines())
+
+
 def test_other_reports_have_no_checks() -> None:
     ended = run("replay", str(SESSION), "--format", "sarif")
     assert ended.returncode == WRONG
@@ -694,6 +917,7 @@ def test_the_plugin_judges_functions_and_logs(project: Path) -> None:
         def test_allowed(assert_stable_prefix):
             assert_stable_prefix(builders.iterates_a_set)
 
+        @pytest.mark.filterwarnings("ignore:ctxdoc")
         def test_closure(assert_stable_prefix):
             count = itertools.count(1000)
             assert_stable_prefix(lambda: builders.body(f"Request id: r{next(count)}"))
@@ -707,9 +931,30 @@ def test_the_plugin_judges_functions_and_logs(project: Path) -> None:
 
         def test_no_body(assert_stable_prefix):
             assert_stable_prefix(lambda: 5)
+
+        def test_of_another_agent(assert_stable_prefix):
+            assert_stable_prefix(builders.sound, alow=["tool_order"])
+
+        def wrapped():
+            return builders.body(str(next(COUNT)))
+
+        COUNT = itertools.count(5000)
+        wrapped.__qualname__, wrapped.__module__ = "sound", "builders"
+
+        def test_what_wraps_is_not_what_is_wrapped(assert_stable_prefix):
+            assert_stable_prefix(wrapped)
+
+        class Agent:
+            def build(self):
+                return builders.sound()
+
+        def test_bound(assert_stable_prefix):
+            with pytest.warns(UserWarning, match="a second later"):
+                assert_stable_prefix(Agent().build)
         """,
     )
-    assert "4 failed, 3 passed" in shown, shown
+    assert "6 failed, 4 passed" in shown, shown
+    assert "did you mean allow" in shown
     assert "Cause    tool_order" in shown
     assert "Where    builders:iterates_a_set $.tools[" in shown
     assert "Cause    timestamp_in_prefix" in shown
@@ -731,6 +976,26 @@ def test_the_plugin_writes_baselines_when_asked(project: Path) -> None:
     shown = in_pytest(project, text)
     assert "1 failed" in shown
     assert "invalidates about" in shown
+
+
+def test_two_tests_of_one_baseline_and_the_settings_of_the_project(project: Path) -> None:
+    (project / "pyproject.toml").write_text(
+        '[tool.ctxdoc.gate]\nskip = ["pause"]\nallow = ["tool_order"]\nimport = "nobody:knows"\n'
+    )
+    text = """
+        import builders
+
+        def test_one(assert_stable_prefix):
+            assert_stable_prefix(builders.sound, baseline="locks/p.json")
+
+        def test_two(assert_stable_prefix):
+            assert_stable_prefix(builders.several, baseline="locks/p.json")
+
+        def test_allowed_by_the_project(assert_stable_prefix):
+            assert_stable_prefix(builders.iterates_a_set)
+        """
+    assert "3 passed" in in_pytest(project, text, "--ctxdoc-update-baseline")
+    assert "3 passed" in in_pytest(project, text)
 
 
 def test_the_plugin_loads_nothing_heavy_at_collection(project: Path) -> None:
@@ -776,5 +1041,5 @@ def test_the_hooks_call_what_there_is() -> None:
 
 def test_the_marked_part_of_a_body_is_what_is_held() -> None:
     prefix = prefix_of()
-    assert marked_count(prefix) == len(prefix.segments)
-    assert stable_count(prefix) == len(prefix.segments) - 1
+    # Without a breakpoint: tools and system prompt.
+    assert marked_count(prefix) == stable_count(prefix) == len(prefix.segments) - 1

@@ -52,6 +52,15 @@ _WEEKDAYS = (
     "(?:segunda|terça|quarta|quinta|sexta)(?:-feira)?|maandag|dinsdag|woensdag|donderdag|vrijdag|"
     "zaterdag|zondag|понедельник|вторник|среда|четверг|пятница|суббота|воскресенье"
 )
+DAYS = re.compile(
+    rf"(?:19|20)\d\d([-/.])\d{{1,2}}\1\d{{1,2}}(?!\d)|(?<!\w)(?:19|20)\d{{6}}(?!\d)"
+    rf"|(?<!\w)\d{{1,2}}([-/.])\d{{1,2}}\2(?:19|20)?\d\d(?!\d)"
+    rf"|(?<!\w)(?:{_MONTHS})\.?\s+\d{{1,2}}(?:st|nd|rd|th)?(?:,?\s+(?:19|20)\d\d)?(?!\w|:)"
+    rf"|(?<!\w)\d{{1,2}}(?:st|nd|rd|th|\.)?\s+(?:{_MONTHS})\.?(?:,?\s+(?:19|20)\d\d)?(?!\w|:)"
+    rf"|(?<!\w)(?:{_WEEKDAYS})(?!\w)",
+    re.IGNORECASE,
+)
+"""Days in a text, without a time of the day."""
 _MONTH = rf"(?:{_MONTHS})\.?"
 _WEEKDAY = rf"(?:{_WEEKDAYS})"
 _DAY = r"(?:0?[1-9]|[12]\d|3[01])"

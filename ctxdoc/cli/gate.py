@@ -194,10 +194,10 @@ def gate(
     }
     lists = {"allow": allow or [], "fail-on": fail_on or [], "skip": skip or []}
     settings, home = _settings(numbers, lists, {"command": command, "import": import_}, logs)
-    lock_path = home / settings.baseline if settings.baseline else None
+    lock_path = Path(settings.baseline) if settings.baseline else None
     if update and lock_path is None:
         raise InputError("--update writes a baseline", "name it with --baseline FILE")
-    lock = baseline_of(settings, home, update=update)
+    lock = baseline_of(settings, Path.cwd(), update=update)
     if settings.command is not None or settings.import_ is not None:
         gated = gate_builder(settings, home, lock)
     else:
@@ -206,7 +206,7 @@ def gate(
         path = lock_path
         gated = updated(gated, lambda data: write_bytes(path, data, "--baseline"))
         shareable(path)
-    settings_file = _shown(home / "pyproject.toml")
+    settings_file = _place_of(settings, home)
     report = gate_report(gated, excerpts=not no_excerpts, settings_file=settings_file)
     for name, target in writers:
         write_report(report, name, target, no_color=no_color)
@@ -226,10 +226,15 @@ def _writers(forms: Sequence[str], output: str) -> list[tuple[str, str]]:
         name, _, target = text.partition("=")
         OUTPUTS[name]
         found.append((name, target or output))
-    if sum(target == output for _, target in found) > 1:
+    targets = [target for _, target in found]
+    if len(set(targets)) < len(targets):
         raise InputError(
             "two formats go to the same place", "give each a file, as in --format sarif=gate.sarif"
         )
+    if output and output not in targets:
+        raise InputError("--output has no format left", "leave out the file of one --format")
+    if any(name == "csv" for name, _ in found):
+        raise InputError("the gate has no table for csv", "json, sarif and junit are for programs")
     return found
 
 
@@ -262,9 +267,12 @@ def _settings(
         if getattr(own, field) != getattr(GateSettings(), field)
     }
     home = path.parent if table and path is not None else folder
-    if own.baseline is not None and home != folder:
-        # A path on the command line starts where the command is given.
-        changed["baseline"] = str(folder / own.baseline)
+    if found.baseline is not None and home != folder:
+        # Paths of the file start from its folder, those of the command line from here.
+        found = replace(found, baseline=os.path.relpath(home / found.baseline, folder))
+    if logs and not found.logs:
+        # The baseline of a builder is none of a log that is named here.
+        found = replace(found, baseline=None)
     joined = {
         "allow": (*found.allow, *lists["allow"]),
         "fail_on": (*found.fail_on, *lists["fail-on"]),
@@ -280,14 +288,15 @@ def _settings(
             command=given.get("command"),
             import_=given.get("import"),
         )
-        home = folder if given else home
-    if (found.command is not None) + (found.import_ is not None) + bool(found.logs) != 1:
+        home = folder
+    count = (found.command is not None) + (found.import_ is not None) + bool(found.logs)
+    if count != 1:
         raise InputError(
-            "there are no requests to check"
-            if not found.logs
-            else "more than one source in pyproject.toml",
+            "more than one source in pyproject.toml" if count else "there are no requests to check",
             "name a log, or give --command or --import",
         )
+    if found.logs and lists["skip"]:
+        raise InputError("--skip goes with --command and --import", "a log has no surroundings")
     return found, home
 
 
@@ -323,10 +332,16 @@ def _summarize(report: Report) -> None:
         warn(f"cannot write the step summary: {error.strerror or error}", quiet=False)
 
 
-def _shown(path: Path) -> str:
-    """A path as seen from here; empty where there is no such file."""
-    if not path.is_file():
-        return ""
-    with suppress(ValueError):
-        return str(path.relative_to(Path.cwd()))
-    return str(path)
+def _place_of(settings: GateSettings, home: Path) -> str:
+    """The file that a finding without a log belongs to: the builder's own, else the settings; code
+    scanning wants one."""
+    names = []
+    if settings.import_ is not None:
+        names.append(settings.import_.partition(":")[0].replace(".", "/") + ".py")
+    names += (settings.command or "").split()
+    for name in (*names, "pyproject.toml"):
+        path = home / name
+        if path.is_file() and path.suffix in (".py", ".toml", ".js", ".ts", ".mjs", ".sh"):
+            with suppress(ValueError):
+                return str(path.relative_to(Path.cwd()))
+    return ""

@@ -56,7 +56,9 @@ TOPICS = {
   stable_prefix        A log breaks it when an avoidable miss has one of the causes that nobody decides on:
                        tools in another order, a time in the prefix, another key order … Moved
                        breakpoints, appended turns and sampling settings never do. Other causes are
-                       told; --fail-on CAUSE breaks on them, --allow CAUSE lets one pass.
+                       told; --fail-on CAUSE breaks on them, --allow CAUSE lets one pass. What the first
+                       request of a conversation does not share with another conversation breaks it only
+                       where they all begin with another time, id or order: several agents are no fault.
                        A builder breaks it when anything ahead of its last breakpoint differs between
                        two runs. Only another day is told and breaks nothing.
   min_hit_ratio        share of all input that is read from the cache
@@ -73,9 +75,11 @@ TOPICS = {
   import, allow, fail-on, skip, timeout. Options go before them; paths in the file start from its folder.
 
   A builder is run as it is, then a few times with everything changed at once; when that is not the same,
-  each surrounding alone: pause (a second of time), hash_seed (PYTHONHASHSEED 1 to 4; 0 at first),
+  each surrounding alone, and the builder twice more with nothing changed.
+  The surroundings: pause (a second of time), hash_seed (PYTHONHASHSEED 1 to 4; 0 at first),
   working_folder (links to all that is in it), home, time_zone (east and west), locale,
-  environment_order, clock and day (with libfaketime). --skip NAME leaves one out.
+  environment_order, clock and day. The last two need libfaketime; without it a clock of minutes in UTC is
+  not seen, and the report says so. --skip NAME leaves one out.
 
   Verdicts: held (exit code 0), broken (1), unchecked (3): a builder that fails, a log of one request, a
   limit that the log does not tell, a baseline that is not there yet. Unchecked is never held.""",

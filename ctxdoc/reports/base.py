@@ -226,6 +226,11 @@ class Report(Struct, frozen=True):
         return self.make_records() if self.make_records else None
 
 
+def one_line(text: str) -> str:
+    """A text from a log that begins no line of its own."""
+    return text.replace("\r", "␍").replace("\n", "⏎")
+
+
 def tokens_text(value: int | None) -> str:
     """A token count, or a dash where it is unknown."""
     return "-" if value is None else f"{value:,}"

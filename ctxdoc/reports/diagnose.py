@@ -21,6 +21,7 @@ from ctxdoc.reports.base import (
     Table,
     money_json,
     money_text,
+    one_line,
     tokens_text,
 )
 from ctxdoc.reports.excerpt import excerpt, snippet_of
@@ -219,6 +220,7 @@ def _finding_line(finding: Finding, excerpts: bool) -> str:
 
 def said(explanation: str, excerpts: bool) -> str:
     """An explanation with its pieces of request text in quotes, or without them."""
+    explanation = one_line(explanation)
     if excerpts:
         return explanation.replace(QUOTED[0], "'").replace(QUOTED[1], "'")
     return re.sub(f"{QUOTED[0]}.*?{QUOTED[1]}", "(text left out)", explanation, flags=re.DOTALL)
@@ -256,7 +258,6 @@ def diagnosis_json(found: Diagnosis, excerpts: bool = True) -> dict[str, Json]:
         "cache": str(found.state),
         "cause": _finding_json(found.finding, excerpts),
         "also": [_finding_json(finding, excerpts) for finding in found.also],
-        "api_reason": _word_json(found),
         "first_difference": {
             "section": str(place.section if place else Section.NONE),
             "json_path": place.pointer if place else None,
@@ -279,6 +280,7 @@ def diagnosis_json(found: Diagnosis, excerpts: bool = True) -> dict[str, Json]:
         },
         "not_checked": list(found.notes),
         "chosen": found.chosen or None,
+        "api_reason": _word_json(found),
     }
 
 

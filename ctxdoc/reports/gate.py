@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from decimal import Decimal
 
 from ctxdoc.builder import SURROUNDINGS
@@ -26,6 +26,7 @@ from ctxdoc.reports.base import (
     counted,
     money_json,
     money_text,
+    one_line,
     tokens_text,
 )
 from ctxdoc.reports.diagnose import said
@@ -65,14 +66,16 @@ def _parts(gated: Gated, excerpts: bool) -> Iterator[Part]:
         yield Fields(
             (
                 Row("Baseline", gated.baseline, strong=True),
-                *(Row("", line) for line in changed.lines),
+                *(Row("", one_line(line)) for line in changed.lines),
                 *_invalidated(changed.invalidates),
             )
         )
     yield _table(gated)
     told = [breach for breach in gated.breaches if not breach.breaks]
     if told:
-        yield Notes("Told, and no limit", tuple(_told(breach, excerpts) for breach in told))
+        yield Notes(
+            "Told, and no limit", tuple(_told(breach, excerpts, gated.allowed) for breach in told)
+        )
     if gated.not_checked:
         yield Notes("Not checked, because", gated.not_checked)
     more = tuple(_more(gated))
@@ -112,7 +115,7 @@ def _breach(breach: Breach, excerpts: bool) -> Iterator[Part]:
         rows.append(Row("Requests", _requests(breach)))
     if breach.cost is not None:
         rows.append(Row("Money", f"{money_text(breach.cost)} lost"))
-    rows.append(Row("Fix", cause.fix, strong=True))
+    rows.append(Row("Fix", breach.advice or cause.fix, strong=True))
     if breach.pair is not None and breach.source != "-":
         pair = f"{breach.pair[0]},{breach.pair[1]}"
         command = f"ctxdoc diagnose {shlex.quote(breach.source)} --pair {pair}"
@@ -124,9 +127,9 @@ def _where(breach: Breach) -> str:
     line = f":{breach.line}" if breach.line else ""
     place = breach.place
     if place is None:
-        return f"{breach.source}{line}"
+        return one_line(f"{breach.source}{line}")
     byte = f", byte {place.byte:,}" if place.byte is not None else ""
-    return f"{breach.source}{line} {place.pointer}{byte}"
+    return one_line(f"{breach.source}{line} {place.pointer}{byte}")
 
 
 def _requests(breach: Breach) -> str:
@@ -136,9 +139,11 @@ def _requests(breach: Breach) -> str:
     return f"{counted(len(breach.requests), 'request')}: {shown}{more}{lost}"
 
 
-def _told(breach: Breach, excerpts: bool) -> str:
+def _told(breach: Breach, excerpts: bool, allowed: Container[str]) -> str:
     about = _requests(breach) if breach.requests else ", ".join(breach.surroundings)
     how = f"--fail-on {breach.cause.id} breaks on it"
+    if breach.cause.id in allowed:
+        how = "allowed"
     return f"{breach.cause.id}: {about}. {said(breach.explanation, excerpts)} ({how})"
 
 
@@ -161,7 +166,7 @@ def _table(gated: Gated) -> Table:
                 _value(check.limit, check.unit),
                 _value(check.value, check.unit),
                 str(check.verdict),
-                check.where or check.why or "-",
+                one_line(check.why or check.where) or "-",
             )
             for check in gated.checks
         ),
@@ -236,7 +241,7 @@ def _breach_json(breach: Breach, excerpts: bool) -> Json:
         "confidence": str(breach.confidence),
         "breaks": breach.breaks,
         "explanation": said(breach.explanation, excerpts),
-        "fix": breach.cause.fix,
+        "fix": breach.advice or breach.cause.fix,
         "source": breach.source,
         "line": breach.line,
         "json_path": place.pointer if place else None,
@@ -280,7 +285,7 @@ def _annotations(gated: Gated, excerpts: bool, settings_file: str) -> Iterator[A
     for breach in gated.breaches:
         is_file = breach.line is not None and breach.source != "-"
         level = "error" if breach.breaks else "note"
-        text = f"{_where(breach)}: {said(breach.explanation, excerpts)}\n{breach.cause.fix}"
+        text = f"{_where(breach)}: {said(breach.explanation, excerpts)}\n{breach.advice or breach.cause.fix}"
         yield Annotation(
             rule=_rule(breach),
             level=level,
