@@ -213,7 +213,7 @@ def conversation(
     return rows
 
 
-CACHE = StandIn(minimum=100)
+CACHE = StandIn()
 
 
 def agent(system: str, tools: tuple[str, ...], question: str) -> Body:
@@ -226,7 +226,7 @@ def agent(system: str, tools: tuple[str, ...], question: str) -> Body:
             for n in tools
         ],
         "system": [
-            {"type": "text", "text": system + " Be brief and kind. " * 60, "cache_control": MARK}
+            {"type": "text", "text": system + " Be brief and kind. " * 160, "cache_control": MARK}
         ],
         "messages": [{"role": "user", "content": [{"type": "text", "text": question}]}],
     }
