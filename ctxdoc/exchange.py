@@ -59,6 +59,7 @@ class Replayer:
                 prefix,
                 None if _passed_often(request) else corrected,
                 (before.prefix, before.sizes) if before else None,
+                request.counted,
             ),
             usage=corrected,
             double_counted=corrected is not usage,

@@ -183,6 +183,8 @@ class Request(Struct, frozen=True, kw_only=True, gc=False):
     """What could not be read of this record."""
     records: int = 1
     """Records of the log that tell of it."""
+    counted: int | None = None
+    """Tokens of the prompt as the API counted them afterwards, where the log has no counters."""
     event: Event | None = None
     """What the log says happened right before, where it has no bodies to show it."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections.abc import Iterator
 from decimal import Decimal
@@ -15,6 +15,7 @@ from urllib.parse import unquote_to_bytes
 
 from msgspec import Struct
 
+from ctxdoc.canonical import Json
 from ctxdoc.errors import InputError
 from ctxdoc.history import Call, Message, Session
 from ctxdoc.images import (
@@ -24,6 +25,7 @@ from ctxdoc.images import (
     MOST_REQUEST,
     MOST_SIDE,
     Picture,
+    blank_picture,
     image_tokens,
     iter_images,
     picture_of,
@@ -63,6 +65,8 @@ class Asked(Struct, frozen=True, kw_only=True):
     """What the API would refuse."""
     notes: tuple[str, ...] = ()
     """How it was counted."""
+    counted: int | None = None
+    """Tokens by the API's own count; None where it was not asked, or did not tell."""
     pages: int | None = None
     """Of a PDF, which has no size."""
 
@@ -214,6 +218,21 @@ def asked_of(what: str, rule: ModelRule) -> Asked:
         warnings=tuple(faults_of(found)),
         notes=tuple(_notes(found, name)),
     )
+
+
+def image_block(each: Asked, what: str) -> dict[str, Json] | None:
+    """An image as a block of a message; of a size a picture of one colour. None for a PDF, and for what the
+    API would refuse."""
+    if each.pages is not None or each.warnings or what == "-":
+        return None
+    if each.picture is None:
+        data, kind = blank_picture(each.width, each.height, what), "png"
+    else:
+        data, kind = b64encode(_data(what)[0]).decode(), each.picture.kind.lower()
+    return {
+        "type": "image",
+        "source": {"type": "base64", "media_type": f"image/{kind}", "data": data},
+    }
 
 
 def _data(what: str) -> tuple[bytes, str]:

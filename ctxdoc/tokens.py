@@ -81,14 +81,20 @@ class Ledger:
             self.known[prefix.keys[index]] = tokens
 
     def measure(
-        self, prefix: Prefix, usage: Usage | None, before: tuple[Prefix, Sizes] | None = None
+        self,
+        prefix: Prefix,
+        usage: Usage | None,
+        before: tuple[Prefix, Sizes] | None = None,
+        counted: int | None = None,
     ) -> Sizes:
         """Sizes of a prompt; the counters of its own request count too.
 
         `before` is an earlier request whose sizes are taken over up to the last exact one that both
-        share.
+        share. `counted` is the whole prompt as the API counted it, for one without counters.
         """
         own = self._own(prefix, usage)
+        if usage is None and counted and prefix.segments:
+            own[len(prefix.segments)] = counted
         start, base = self._settled(prefix, before, own)
         weights = self._weigh(prefix, start)
         ends = self._ends(prefix, own, start, base)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 
 from ctxdoc.cli.command import Command
 from ctxdoc.cli.options import (
+    CountOption,
     DebugOption,
     ExcerptsOption,
     FormatOption,
@@ -23,6 +25,7 @@ from ctxdoc.cli.options import (
     refuse_inputs,
     skipped_lines,
     warn,
+    with_api_counts,
     with_model,
     write_report,
 )
@@ -69,6 +72,7 @@ def diagnose(
     form: FormatOption = "text",
     output: OutputOption = "",
     model: ModelOption = "",
+    count_tokens: CountOption = False,
     strict: StrictOption = False,
     no_excerpts: ExcerptsOption = False,
     quiet: QuietOption = False,
@@ -92,7 +96,14 @@ def diagnose(
     OUTPUTS[form]
     check_model(model)
     refuse_inputs(inputs, {"--output": output})
-    found, skipped = _diagnose(inputs, pair, model, strict, diff)
+    found, skipped = _diagnose(
+        inputs,
+        pair,
+        diff,
+        lambda path: with_api_counts(
+            with_model(read_log([path], strict=strict), model), count_tokens, quiet=quiet
+        ),
+    )
     for line in skipped:
         warn(line, quiet=quiet)
     if live:
@@ -103,11 +114,11 @@ def diagnose(
 
 
 def _diagnose(
-    inputs: list[str], pair: str, model: str, strict: bool, diff: bool
+    inputs: list[str], pair: str, diff: bool, read: Callable[[str], Log]
 ) -> tuple[Diagnosis, list[str]]:
     match inputs:
         case [path]:
-            log = with_model(read_log([path], strict=strict), model)
+            log = read(path)
             numbers = _read_pair(pair, len(log.requests))
             return diagnose_log(log, numbers, always_diff=diff), skipped_lines(log)
         case [one, two]:
@@ -115,7 +126,7 @@ def _diagnose(
                 raise InputError("--pair goes with one log", "give one file, or leave out --pair")
             if one == two == "-":
                 raise InputError("standard input cannot be both requests", "name one of the files")
-            logs = [with_model(read_log([path], strict=strict), model) for path in (one, two)]
+            logs = [read(path) for path in (one, two)]
             before, after = (log.requests[-1] for log in logs)
             found = diagnose_pair(before, after, always_diff=diff)
             return found, [*_several(logs), *(line for log in logs for line in skipped_lines(log))]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from ctxdoc.cli.command import Command
 from ctxdoc.cli.options import (
@@ -21,6 +22,7 @@ from ctxdoc.cli.options import (
     check_plot,
     refuse_inputs,
     skipped_lines,
+    token_counter,
     warn,
     with_model,
     write_bytes,
@@ -31,7 +33,16 @@ from ctxdoc.images import Picture
 from ctxdoc.load import read_log
 from ctxdoc.made_up import MODEL
 from ctxdoc.outputs import OUTPUTS
-from ctxdoc.pictures import PICTURE_NAMES, SIZE, asked_of, faults_of_many, images_of, request_faults
+from ctxdoc.pictures import (
+    PICTURE_NAMES,
+    SIZE,
+    Asked,
+    asked_of,
+    faults_of_many,
+    image_block,
+    images_of,
+    request_faults,
+)
 from ctxdoc.placements import PLACEMENTS
 from ctxdoc.pricing import Tariff, find_rates
 from ctxdoc.providers import RULES
@@ -76,6 +87,12 @@ def image(
     model: Annotated[
         str, typer.Option("--model", help="The model that tokens and prices are for.")
     ] = "",
+    count_tokens: Annotated[
+        bool,
+        typer.Option(
+            "--count-tokens", help="Let the API count too: free, needs a key, kept on disk."
+        ),
+    ] = False,
     strict: StrictOption = False,
     quiet: QuietOption = False,
     no_color: NoColorOption = False,
@@ -108,9 +125,14 @@ def image(
             )
         if plot:
             raise InputError("--plot draws the steps of a size", "name a size or a file, not a log")
+        if count_tokens:
+            raise InputError(
+                "--count-tokens goes with sizes and files",
+                "of a log: ctxdoc replay LOG --count-tokens",
+            )
         report = _of_log(logs, model, strict=strict, quiet=quiet)
     else:
-        report = _of_images(what, model or MODEL, turns or TURNS, plot)
+        report = _of_images(what, model or MODEL, turns or TURNS, plot, count=count_tokens)
     write_report(report, form, output, no_color=no_color)
 
 
@@ -133,9 +155,11 @@ def _is_picture(what: str) -> bool:
     return head.startswith(MAGIC) or path.suffix.lower() in PICTURE_NAMES
 
 
-def _of_images(what: list[str], model: str, turns: int, plot: str) -> Report:
+def _of_images(what: list[str], model: str, turns: int, plot: str, *, count: bool) -> Report:
     rule = RULES.find_model(model)
     asked = [asked_of(each, rule) for each in what]
+    if count:
+        asked = _counted(asked, what, model)
     tariff = Tariff(model=model, day=datetime.now(UTC).date())
     bill = Bill(model=rule.id, rule=rule, rates=find_rates(tariff, 0), turns=turns)
     sized = [each for each in asked if each.pages is None]
@@ -150,6 +174,27 @@ def _of_images(what: list[str], model: str, turns: int, plot: str) -> Report:
     pictures = [each.picture or Picture(each.width, each.height, "", 0) for each in sized]
     faults = faults_of_many(pictures, rule.has_large_window) if len(what) > 1 else ()
     return image_report(asked, bill, tuple(faults))
+
+
+def _counted(asked: list[Asked], what: list[str], model: str) -> list[Asked]:
+    """The images with what the API counts for them: a message with the image less one without."""
+    text = {"type": "text", "text": "?"}
+    found = []
+    with token_counter() as counter:
+        bare = counter.count({"model": model, "messages": [{"role": "user", "content": [text]}]})
+        for each, name in zip(asked, what, strict=True):
+            block = image_block(each, name)
+            whole = None
+            if block is not None and bare is not None:
+                content = [block, text]
+                whole = counter.count(
+                    {"model": model, "messages": [{"role": "user", "content": content}]}
+                )
+            own = None if whole is None or bare is None else whole - bare
+            found.append(replace(each, counted=own))
+        if counter.stopped:
+            warn(f"--count-tokens stopped: {counter.stopped}", quiet=False)
+    return found
 
 
 def _of_log(logs: list[str], model: str, *, strict: bool, quiet: bool) -> Report:

@@ -6,11 +6,11 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from msgspec.structs import replace
@@ -21,6 +21,9 @@ from ctxdoc.outputs import OUTPUTS, Style
 from ctxdoc.providers import PROVIDERS
 from ctxdoc.reports import Report
 from ctxdoc.visible import harmless
+
+if TYPE_CHECKING:
+    from ctxdoc.token_counts import TokenCounter
 
 PIPE_WIDTH = 100
 """Columns where the output is no terminal."""
@@ -128,6 +131,54 @@ def write_bytes(path: Path, data: bytes, option: str) -> None:
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"cannot write {path}: {reason}", f"choose another {option}") from error
+
+
+CountOption = Annotated[
+    bool,
+    typer.Option(
+        "--count-tokens",
+        help="Let the API count prompts that have no counters: free, needs a key, kept on disk.",
+    ),
+]
+
+
+def with_api_counts(log: Log, wanted: bool, *, quiet: bool) -> Log:
+    """The log with prompts counted by the API, if that is wanted; says how many, and what was not possible.
+
+    Raises InputError where there is no key.
+    """
+    if not wanted:
+        return log
+    from ctxdoc.token_counts import with_counts
+
+    with token_counter() as counter:
+        log = with_counts(log, counter)
+        if counter.stopped:
+            text = f"--count-tokens stopped: {counter.stopped}; estimates stand for the rest"
+            warn(text, quiet=False)
+        warn(
+            f"--count-tokens: {counter.asked:,} prompts asked, {counter.known:,} known from before",
+            quiet=quiet,
+        )
+    return log
+
+
+@contextmanager
+def token_counter() -> Iterator[TokenCounter]:
+    """A counter at the API.
+
+    Raises InputError where there is no key.
+    """
+    import anthropic
+
+    from ctxdoc.token_counts import TokenCounter, cache_path
+
+    try:
+        client = anthropic.Anthropic(max_retries=0)
+    except anthropic.AnthropicError as error:
+        raise InputError("--count-tokens: there is no key", "set ANTHROPIC_API_KEY") from error
+    with client, closing(TokenCounter(client, cache_path())) as counter:
+        yield counter
 
 
 def check_model(name: str) -> None:

@@ -10,6 +10,7 @@ import typer
 
 from ctxdoc.cli.command import Command
 from ctxdoc.cli.options import (
+    CountOption,
     DebugOption,
     ExcerptsOption,
     FormatOption,
@@ -23,6 +24,7 @@ from ctxdoc.cli.options import (
     refuse_inputs,
     skipped_lines,
     warn,
+    with_api_counts,
     with_model,
     write_bytes,
     write_report,
@@ -65,6 +67,7 @@ def replay(
     form: FormatOption = "text",
     output: OutputOption = "",
     model: ModelOption = "",
+    count_tokens: CountOption = False,
     no_excerpts: ExcerptsOption = False,
     strict: StrictOption = False,
     quiet: QuietOption = False,
@@ -88,7 +91,7 @@ def replay(
     check_model(model)
     check_plot(plot)
     refuse_inputs(logs, {"--plot": plot, "--output": output})
-    found = _replayed(logs, session, model, strict=strict, quiet=quiet)
+    found = _replayed(logs, session, model, strict=strict, quiet=quiet, count=count_tokens)
     for line in skipped_lines(found.log):
         warn(line, quiet=quiet)
     report = replay_report(found, excerpts=not no_excerpts, logs=logs)
@@ -97,7 +100,9 @@ def replay(
     write_report(report, form, output, no_color=no_color)
 
 
-def _replayed(logs: list[str], session: str, model: str, *, strict: bool, quiet: bool) -> Replay:
+def _replayed(
+    logs: list[str], session: str, model: str, *, strict: bool, quiet: bool, count: bool
+) -> Replay:
     # Nothing here refers to itself in circles; on a log of a gigabyte the collector would take a
     # third of the time looking for what does.
     gc.disable()
@@ -105,6 +110,7 @@ def _replayed(logs: list[str], session: str, model: str, *, strict: bool, quiet:
     with shown_progress(size, quiet=quiet) as begin:
         reading = begin("reading", size) if begin else None
         read = [with_model(read_log(logs, strict=strict, condense=True, progress=reading), model)]
+        read[0] = with_api_counts(read[0], count, quiet=quiet)
         replaying = begin("replaying", len(read[0].requests)) if begin else None
         # Nobody but the replay holds the log, so that it can let go of bodies on the way.
         return replay_log(read.pop(), only=session, progress=replaying)

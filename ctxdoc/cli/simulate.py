@@ -13,6 +13,7 @@ import typer
 from ctxdoc.bodies import iter_lines
 from ctxdoc.cli.command import Command
 from ctxdoc.cli.options import (
+    CountOption,
     DebugOption,
     ExcerptsOption,
     FormatOption,
@@ -26,6 +27,7 @@ from ctxdoc.cli.options import (
     refuse_inputs,
     skipped_lines,
     warn,
+    with_api_counts,
     with_model,
     write_bytes,
     write_report,
@@ -162,6 +164,7 @@ def simulate(
     form: FormatOption = "text",
     output: OutputOption = "",
     model: ModelOption = "",
+    count_tokens: CountOption = False,
     no_excerpts: ExcerptsOption = False,
     strict: StrictOption = False,
     quiet: QuietOption = False,
@@ -211,7 +214,9 @@ def simulate(
     if shape is not None:
         simulation = Simulation(made_session(shape))
     else:
-        found = _recorded(logs or [], session, model, strict=strict, quiet=quiet)
+        found = _recorded(
+            logs or [], session, model, strict=strict, quiet=quiet, count=count_tokens
+        )
         simulation = Simulation(found)
     comparison = compare(
         simulation, chosen, places, _searched(simulation, chosen, wanted, best, place)
@@ -270,13 +275,16 @@ def _check_emit(emit: str, chosen: Sequence[tuple[Spec, ...]], place: Placement)
         raise InputError("the oracle is a bound and places no breakpoints", "choose another")
 
 
-def _recorded(logs: list[str], session: str, model: str, *, strict: bool, quiet: bool) -> Session:
+def _recorded(
+    logs: list[str], session: str, model: str, *, strict: bool, quiet: bool, count: bool
+) -> Session:
     size = size_of(logs) if not quiet else 0
     with shown_progress(size, quiet=quiet) as begin:
         reading = begin("reading", size) if begin else None
         log = with_model(read_log(logs, strict=strict, condense=True, progress=reading), model)
         for line in skipped_lines(log):
             warn(line, quiet=quiet)
+        log = with_api_counts(log, count, quiet=quiet)
         return recorded_session(log, only=session)
 
 

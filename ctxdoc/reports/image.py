@@ -116,6 +116,7 @@ def _image(each: Asked, bill: Bill) -> Iterator[Part]:
             f"{image_tokens(each.width, each.height, other):,}; the old rule w·h/750 says "
             f"{old_tokens(each.width, each.height):,})",
         ),
+        *([] if each.counted is None else [Line("Counted", f"{each.counted:,} by the API")]),
         Line("Money", _money(tokens, bill)),
         *(Line("", note) for note in (*each.warnings, *each.notes)),
     ]
@@ -259,6 +260,7 @@ def _json(each: Asked, bill: Bill) -> Json:
         "bytes": each.picture.size if each.picture else None,
         "warnings": list(each.warnings),
         "notes": list(each.notes),
+        "tokens_counted": each.counted,
     }
 
 
