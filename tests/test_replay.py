@@ -38,6 +38,7 @@ from tests.sessions import (
     turn,
 )
 from tests.stand_in import StandIn, sizes_of
+from tests.test_cli import run
 
 MILLION = Decimal(1_000_000)
 
@@ -124,6 +125,16 @@ def test_a_session_that_only_begins_with_the_same_words_lost_nothing(tmp_path: P
     """Two agents with prompts of their own: neither could have read the other's."""
     rng = random.Random(8)
     assert causes(two_agents(tmp_path, prose(rng, 9000), prose(rng, 9000))) == {}
+
+
+def test_the_headline_says_how_much_of_it_is_simulated(tmp_path: Path) -> None:
+    rows = session({}, turns=6)
+    for row in rows[3:]:
+        row["response"] = None
+    path = tmp_path / "log.jsonl"
+    path.write_text(lines(rows))
+    shown = run("replay", str(path)).stdout.decode().replace("\n", " ")
+    assert "(3 of them simulated)" in shown
 
 
 def test_of_a_session_with_another_opening_only_the_shared_part_is_lost(tmp_path: Path) -> None:

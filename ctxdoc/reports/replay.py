@@ -96,12 +96,12 @@ def _headline(replay: Replay) -> Headline:
     text = f"{counted(len(rows), 'request')} in {counted(len(replay.sessions), 'session')}"
     tone, word = "plain", "REPLAY"
     if cost is not None:
-        simulated = any(row.reported is None and row.cost is not None for row in rows)
-        text += (
-            f" cost about {money_text(cost)} (simulated)"
-            if simulated
-            else f" cost {money_text(cost)}"
-        )
+        priced = [row for row in rows if row.cost is not None]
+        guessed = sum(row.reported is None for row in priced)
+        how = "" if not guessed else " (simulated)"
+        if guessed and guessed < len(priced):
+            how = f" ({guessed:,} of them simulated)"
+        text += f" cost {'about ' if guessed else ''}{money_text(cost)}{how}"
         verdict, tone = _verdict(rows, cost)
         text += f"; {verdict}" if verdict else ""
     read = (
