@@ -28,6 +28,7 @@ from ctxdoc.rows import Fidelity
 from ctxdoc.sessions import part
 from ctxdoc.simulate import Simulation, parse_specs
 from ctxdoc.tokens import ERROR_SHARE, Ledger, is_opaque
+from tests.test_cli import run
 
 SHARED = Path(__file__).parent.parent.parent / "shared"
 CLIENTS = SHARED / "clients"
@@ -407,3 +408,31 @@ def _pictured(request: Request) -> list[tuple[int, int, int, int]]:
     patches = sum(image_tokens(*size, prefix.rule.image_tier) for size in sizes if size)
     characters = sum(s.narrow + s.wide for s in prefix.segments) - sum(len(d or "") for d in data)
     return [(usage.input, patches, characters, Ledger().measure(prefix, None).total)]
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "code", "cause"),
+    [
+        ("langchain_plain", (), 0, None),
+        ("deepagents_plain", (), 0, None),
+        ("pydantic_ai_static", (), 0, None),
+        ("langchain_clear", (), 0, None),
+        ("langchain_clear", ("--fail-on", "history_rewritten"), 1, "history_rewritten"),
+        ("pydantic_ai_clock", (), 1, "timestamp_in_prefix"),
+        ("litellm_shuffle", (), 1, "tool_order"),
+    ],
+)
+def test_the_gate_holds_on_healthy_clients_and_breaks_on_the_others(
+    name: str, words: tuple[str, ...], code: int, cause: str | None
+) -> None:
+    ended = run("gate", str(CLIENTS / f"{name}.jsonl.gz"), *words, "--format", "json")
+    assert ended.returncode == code
+    found = [row for row in json.loads(ended.stdout)["findings"] if row["breaks"]]
+    assert [row["cause"] for row in found] == ([cause] if cause else [])
+    places = {
+        "timestamp_in_prefix": "$.system[1].text",
+        "tool_order": "$.tools[",
+        "history_rewritten": "$.messages[",
+    }
+    for row in found:
+        assert row["json_path"].startswith(places[row["cause"]])
