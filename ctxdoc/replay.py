@@ -17,7 +17,7 @@ from ctxdoc.errors import NoRequestError
 from ctxdoc.growth import Growth, Turn, iter_growth
 from ctxdoc.lifetime import Blocks, Lifetime, Sent
 from ctxdoc.matching import in_time
-from ctxdoc.model import Log, Origin, Request, Usage
+from ctxdoc.model import Log, Origin, Request, Section, Usage
 from ctxdoc.prefix import Prefix
 from ctxdoc.pricing import find_rates, tariff_of
 from ctxdoc.providers import RULES
@@ -231,7 +231,7 @@ class _Run:
         continues = case.related and case.before.prefix.root == case.after.prefix.root
         if earlier is None or earlier.session != row.session or forked or not continues:
             earlier = _Thread(row.session)
-            row.opens = True
+            row.opens = not _goes_on_changed(case)
             self._hold_head(case.after.prefix)
         self.threads[row.number - 1] = earlier
         if case.part not in (Part.REFUSAL, Part.RECORD):
@@ -308,6 +308,15 @@ class _Run:
             turns = (replace(t, number=place) for place, t in enumerate(thread.turns, start=1))
             for fit in iter_growth(turns):
                 yield Grown(thread.session, tuple(numbers[fit.first - 1 : fit.last]), fit)
+
+
+def _goes_on_changed(case: Case) -> bool:
+    """Whether a request that continues none goes on with a conversation all the same: it begins with the
+    same message, and one behind that is another."""
+    change = case.divergence
+    if not case.related or change is None or change.level is not Section.MESSAGES:
+        return False
+    return not change.place.pointer.startswith("$.messages[0]")
 
 
 class _Thread:

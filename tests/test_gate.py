@@ -252,6 +252,24 @@ def test_several_agents_of_one_log_are_no_fault(tmp_path: Path) -> None:
     assert (code, [row for row in found["findings"] if row["breaks"]]) == (HELD, [])
 
 
+def test_a_conversation_whose_calls_get_new_ids_is_broken(tmp_path: Path) -> None:
+    """From request 5 on every call of the history has another id each time."""
+    rows = session({}, turns=9)
+    cache = StandIn()
+    for number, row in enumerate(rows, start=1):
+        body = row["request"]
+        if number > 4:
+            text = json.dumps(body["messages"]).replace('"id": "toolu_', f'"id": "toolu_{number}x')
+            text = text.replace('"tool_use_id": "toolu_', f'"tool_use_id": "toolu_{number}x')
+            body["messages"] = json.loads(text)
+        row["response"]["usage"] = cache.answer(body, 20 * number)
+    path = tmp_path / "log.jsonl"
+    path.write_text(lines(rows))
+    code, found = document(str(path))
+    assert (code, found["findings"][0]["cause"]) == (BROKEN, "tool_call_id_regenerated")
+    assert found["findings"][0]["requests"] == [5, 6, 7, 8, 9]
+
+
 def test_conversations_that_all_begin_with_another_time_are_broken(tmp_path: Path) -> None:
     begun = [conversation(n, f"It is 10:{n:02d}:07.", turns=1, apart=20) for n in range(1, 6)]
     code, found = judged(tmp_path, *begun)
