@@ -5,8 +5,10 @@ The anthropic SDK sends; it reads the key from the environment, and ctxdoc never
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Protocol
 
@@ -17,9 +19,12 @@ from msgspec.structs import replace
 from ctxdoc.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS, Case
 from ctxdoc.diagnose import DoubleSend, Sent, word_of
 from ctxdoc.errors import InputError
+from ctxdoc.exchange import Exchange
 from ctxdoc.formats.answer import response_of
-from ctxdoc.model import Usage
+from ctxdoc.model import Origin, Usage
 from ctxdoc.pricing import price, tariff_of
+from ctxdoc.providers import RULES
+from ctxdoc.tokens import ERROR_SHARE
 
 LEAST_THINKING = 1_024
 """Budget of thinking that the API takes at least (extended-thinking page, 2026-10-08)."""
@@ -48,6 +53,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     """Of the prompt, by the ledger."""
     count: int
     """Sendings at most."""
+    longest: int
+    """Tokens of the longest answer that may come."""
     most: Decimal | None
     """USD for all sendings, if each writes everything; None where the model has no price."""
 
@@ -66,6 +73,10 @@ def plan_of(case: Case, *, diagnostics: bool = False) -> Plan:
     found = msgspec.json.decode(request.raw)
     if not isinstance(found, dict):
         raise InputError("--live: the body is no object", "record one: ctxdoc record")
+    if not isinstance(found.get("model"), str):
+        raise InputError(
+            "--live: the body names no model", "only the Claude API's own form is sent"
+        )
     body = {name: value for name, value in found.items() if name not in LEFT_OUT}
     body["max_tokens"] = _least_answer(body)
     before = None
@@ -76,15 +87,17 @@ def plan_of(case: Case, *, diagnostics: bool = False) -> Plan:
             before = {**msgspec.json.decode(earlier), "diagnostics": {"previous_message_id": None}}
             before = {name: value for name, value in before.items() if name not in LEFT_OUT}
             before["max_tokens"] = _least_answer(before)
-    once = _most(case, body["max_tokens"])
-    count = MOST_SENDINGS + (before is not None)
+    prices = [_most(case.after, body)] * MOST_SENDINGS
+    if before is not None:
+        prices.append(_most(case.before, before))
     return Plan(
         body=body,
         before=before,
         beta=request.headers.get("anthropic-beta", ""),
         tokens=case.after.sizes.total,
-        count=count,
-        most=None if once is None else once * count,
+        count=len(prices),
+        longest=max(body["max_tokens"], before["max_tokens"] if before else 0),
+        most=None if None in prices else sum((p or Decimal(0) for p in prices), Decimal(0)),
     )
 
 
@@ -96,18 +109,21 @@ def _least_answer(body: Mapping[str, Any]) -> int:
     return 1
 
 
-def _most(case: Case, answer: int) -> Decimal | None:
-    """USD for one sending that writes everything."""
-    tokens = case.after.sizes.total
-    hour = any(mark.ttl == "1h" for mark in case.after.prefix.marks)
+def _most(exchange: Exchange, body: Mapping[str, Any]) -> Decimal | None:
+    """USD for one sending that writes everything; where the size is an estimate, at the end of its band."""
+    sizes = exchange.sizes
+    wide = 1 + ERROR_SHARE if sizes.origin is Origin.ESTIMATED else 1
+    tokens = math.ceil(sizes.total * wide)
+    hour = any(mark.ttl == "1h" for mark in exchange.prefix.marks)
     written = Usage(
         uncached=0,
         cache_read=0,
         cache_write_5m=0 if hour else tokens,
         cache_write_1h=tokens if hour else 0,
-        output=answer,
+        output=body["max_tokens"],
     )
-    return price(written, replace(tariff_of(case.after.request), batch=False))
+    tariff = replace(tariff_of(exchange.request), batch=False, model=str(body["model"]))
+    return price(written, tariff)
 
 
 def send_twice(
@@ -174,6 +190,8 @@ def _send(plan: Plan, client: Client, before: str) -> Sent:
         return Sent(usage=None, failure=f"the API was not reached ({type(error).__name__})")
     except (msgspec.ValidationError, AttributeError, TypeError):
         return Sent(usage=None, failure="the answer is none of the Messages API")
+    if response.usage is None:
+        return Sent(usage=None, failure="the answer has no counters", id=response.id)
     return Sent(usage=response.usage, reason=response.miss_reason, id=response.id)
 
 
@@ -226,9 +244,16 @@ def _word_text(case: Case, first: Sent) -> str:
 
 def _recorded_text(case: Case, first: Sent) -> str:
     """What became of the entries that the recorded request had."""
-    usage = case.after.usage
+    usage, request = case.after.usage, case.after.request
     if usage is None or first.usage is None or not usage.cache_read + usage.cache_write:
         return ""
     if first.usage.cache_read:
         return ""
+    age = (datetime.now(UTC) - request.at).total_seconds() if request.at else None
+    lives = RULES.ttl_seconds["1h" if usage.cache_write_1h else "5m"]
+    if age is not None and age < lives:
+        return (
+            "; the entries of the recorded request should be there and are not: another key, workspace or "
+            "place answers"
+        )
     return "; the entries of the recorded request have expired by now"

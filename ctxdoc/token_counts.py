@@ -32,7 +32,7 @@ TRIES = 3
 LONGEST_WAIT = 120.0
 """Seconds that a Retry-After is obeyed."""
 USUAL_WAIT = 5.0
-COUNTED = ("system", "tools", "tool_choice", "thinking")
+COUNTED = ("system", "tools", "tool_choice", "thinking", "mcp_servers", "output_config")
 """What counts beside model and messages."""
 
 
@@ -62,31 +62,47 @@ class TokenCounter:
         self.asked = 0
         self.known = 0
         """Counts that were on disk."""
+        self.refused = 0
+        """Prompts that the API does not count."""
         self.stopped = ""
         """Why nothing more is asked; empty while it is."""
+        self._unknown: set[str] = set()
+        """Models that the API does not know."""
+        self._failures = 0
         self._store = _opened(path)
 
     def close(self) -> None:
         """Closes the counts on disk."""
         self._store.close()
 
-    def count(self, body: dict[str, Any]) -> int | None:
-        """Tokens of a prompt; None where the API does not tell."""
-        key = blake2b(canonical.encode(_unmarked(body)), digest_size=20).digest()
-        row = self._store.execute("SELECT tokens FROM counts WHERE key = ?", (key,)).fetchone()
-        if row is not None:
+    def count(self, body: dict[str, Any], beta: str = "") -> int | None:
+        """Tokens of a prompt, with the `anthropic-beta` header that it was sent with; None where the API does
+        not tell."""
+        key = blake2b(canonical.encode([beta, _unmarked(body)]), digest_size=20).digest()
+        known = self._kept(key)
+        if known is not None:
             self.known += 1
-            return int(row[0])
-        if self.stopped:
+            return known
+        if self.stopped or body.get("model") in self._unknown:
             return None
-        tokens = self._ask(body)
+        tokens = self._ask(body, beta)
         if tokens is not None:
             with suppress(sqlite3.Error):
                 self._store.execute("INSERT OR REPLACE INTO counts VALUES (?, ?)", (key, tokens))
                 self._store.commit()
         return tokens
 
-    def _ask(self, body: dict[str, Any]) -> int | None:
+    def _kept(self, key: bytes) -> int | None:
+        try:
+            row = self._store.execute("SELECT tokens FROM counts WHERE key = ?", (key,)).fetchone()
+        except sqlite3.Error:
+            # A damaged file, or another program's.
+            self._store.close()
+            self._store = _in_memory()
+            return None
+        return int(row[0]) if row is not None else None
+
+    def _ask(self, body: dict[str, Any], beta: str) -> int | None:
         import anthropic
 
         for number in range(TRIES):
@@ -96,21 +112,31 @@ class TokenCounter:
             self._next = self._clock() + self._apart
             try:
                 self.asked += 1
-                answer = self._client.post(PATH, cast_to=object, body=body, options={})
+                headers = {"anthropic-beta": beta} if beta else {}
+                answer = self._client.post(
+                    PATH, cast_to=object, body=body, options={"headers": headers}
+                )
+                self._failures = 0
                 tokens = answer.get("input_tokens") if isinstance(answer, dict) else None
                 return tokens if type(tokens) is int and tokens >= 0 else None
             except anthropic.APIStatusError as error:
                 if error.status_code in (429, 529) and number < TRIES - 1:
                     self._sleep(_wait_of(error))
                     continue
-                if error.status_code == 400:
-                    # This prompt is refused; others need not be.
-                    return None
-                self.stopped = f"the API answered with status {error.status_code}"
+                self._note(error.status_code, str(body.get("model")))
             except anthropic.APIConnectionError:
                 self.stopped = "the API was not reached"
             return None
         return None
+
+    def _note(self, status: int, model: str) -> None:
+        """What a failure says of the prompts to come: nothing, of those of a model, or of all."""
+        self.refused += 1
+        self._failures += 1
+        if status == 404:
+            self._unknown.add(model)
+        elif status in (401, 403, 429) or (status != 400 and self._failures >= TRIES):
+            self.stopped = f"the API answered with status {status}"
 
 
 def _wait_of(error: Any) -> float:
@@ -127,8 +153,13 @@ def _opened(path: Path) -> sqlite3.Connection:
         store = sqlite3.connect(path, timeout=10)
         store.execute("CREATE TABLE IF NOT EXISTS counts (key BLOB PRIMARY KEY, tokens INTEGER)")
     except (OSError, sqlite3.Error):
-        store = sqlite3.connect(":memory:")
-        store.execute("CREATE TABLE counts (key BLOB PRIMARY KEY, tokens INTEGER)")
+        return _in_memory()
+    return store
+
+
+def _in_memory() -> sqlite3.Connection:
+    store = sqlite3.connect(":memory:")
+    store.execute("CREATE TABLE counts (key BLOB PRIMARY KEY, tokens INTEGER)")
     return store
 
 
@@ -174,5 +205,6 @@ def _counted(request: Request, counter: TokenCounter) -> Request:
         body = count_body(request)
     except (msgspec.DecodeError, RecursionError):
         return request
-    tokens = counter.count(body) if body is not None else None
+    beta = request.headers.get("anthropic-beta", "")
+    tokens = counter.count(body, beta) if body is not None else None
     return request if tokens is None else replace(request, counted=tokens)

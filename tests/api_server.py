@@ -113,9 +113,10 @@ class ApiServer:
                 body=gzip.compress(text),
                 headers={"content-encoding": "gzip", "content-type": "application/json"},
             )
-        return web.Response(
-            body=text, content_type="application/json", headers={"request-id": f"req_{self.calls}"}
-        )
+        headers = {"request-id": f"req_{self.calls}"}
+        if plan.get("cookie"):
+            headers["set-cookie"] = plan["cookie"]
+        return web.Response(body=text, content_type="application/json", headers=headers)
 
     def _answer(self, body: Body, usage: Body) -> Body:
         return {

@@ -386,3 +386,13 @@ def test_two_logs_of_one_response_are_one_request(
     found = read_log([str(tmp_path)]).requests
     assert len(found) == requests
     assert max(r.usage.output for r in found if r.usage) == output
+
+
+def test_a_log_that_was_cut_at_its_start_is_read(tmp_path: Path) -> None:
+    """As `tail -c` leaves it: the first line is skipped and counted, the others are read."""
+    path = tmp_path / "log.jsonl"
+    whole = lines([GOOD, GOOD])
+    for cut in ('{"timestamp": "2026-11-02T0', '{"request": {"model": "m", "mess', 'xt": "hi"}]}}'):
+        path.write_text(cut + "\n" + whole)
+        read = read_log([str(path)])
+        assert (len(read.requests), len(read.skipped)) == (2, 1), cut

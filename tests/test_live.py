@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -119,7 +121,13 @@ def test_recorded_entries_that_have_expired_are_told(api: ApiServer, tmp_path: P
     path.write_text(lines([record(body(), START, first, 1), record(body(), START, usage, 2)]))
     requests = read_log([str(path)]).requests
     found = sent(api, case_of_pair(*requests))
+    # Recorded on 2026-11-02, for five minutes.
     assert "the entries of the recorded request have expired by now" in found.verdict
+    rows = [record(body(), datetime.now(UTC), usage, n) for n in (1, 2)]
+    path.write_text(lines(rows))
+    api.cache = StandIn(ready=0.0)
+    found = sent(api, case_of_pair(*read_log([str(path)]).requests))
+    assert "another key, workspace or place answers" in found.verdict
 
 
 @pytest.mark.parametrize(
@@ -157,9 +165,27 @@ def test_an_answer_is_longer_than_its_thinking() -> None:
 
 
 def test_the_most_that_it_can_cost_is_three_full_writes() -> None:
-    """Sonnet 4.6: 3.75 a million to write, 15 for each answer of one token."""
+    """Sonnet 4.6: 3.75 a million to write, 15 for each answer of one token; the size is an estimate, and may
+    be a quarter more."""
     plan: Plan = plan_of(case_of(body()))
-    assert plan.most == 3 * (plan.tokens * Decimal("3.75") + 15) / 10**6
+    tokens = math.ceil(plan.tokens * 1.25)
+    assert plan.most == 3 * (tokens * Decimal("3.75") + 15) / 10**6
+
+
+def test_each_body_has_its_own_price() -> None:
+    """With diagnostics the earlier one is sent too: its thinking makes a long answer."""
+    thinking = body(thinking={"type": "enabled", "budget_tokens": 32_000})
+    plan = plan_of(case_of(thinking, body()), diagnostics=True)
+    assert (plan.count, plan.longest) == (4, 32_001)
+    assert plan.most is not None
+    assert plan.most > 32_001 * Decimal(15) / 10**6
+
+
+def test_a_body_without_a_model_is_not_sent() -> None:
+    nameless = body()
+    del nameless["model"]
+    with pytest.raises(InputError, match="names no model"):
+        plan_of(case_of(nameless))
 
 
 def test_a_log_without_the_whole_body_says_so(tmp_path: Path) -> None:

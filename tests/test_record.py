@@ -205,7 +205,7 @@ for method, path, body in (
     ended = recorded(api, log, sys.executable, "-c", text)
     assert [line[:3] for line in ended.stdout.decode().splitlines()] == ["404", "400", "404", "200"]
     rows = lines_of(log)
-    assert [row.get("path") for row in rows] == ["/v1/models", None, "/v1/files/f", None]
+    assert [row.get("path") for row in rows] == ["/v1/models", None, "/v1/files", None]
     assert [row["status"] for row in rows] == [404, 400, 404, 200]
     assert rows[1]["request"] is None
     assert "no JSON" in rows[1]["notes"][0]
@@ -272,6 +272,14 @@ def test_an_upstream_that_is_not_there_is_an_error_of_the_api(tmp_path: Path) ->
     ("words", "said"),
     [
         ((), b"no program to run"),
+        (("--upstream", "http://bob:hunter2@gw", "--", "true"), b"holds a name or a password"),
+        (("--upstream", "http://h:99999", "--", "true"), b"is no URL"),
+        (("--upstream", "http://h/?a=b", "--", "true"), b"a query or a fragment"),
+        (
+            ("--upstream", "http://127.0.0.1:8787", "--port", "8787", "--", "true"),
+            b"the proxy itself",
+        ),
+        (("--out", ".", "--", "true"), b"it is no file"),
         (("--listen", "--", "true"), b"--listen runs without a program"),
         (("--upstream", "api", "--", "true"), b"is no URL"),
         (("--redact", "all", "--", "true"), b"known: none, text"),
@@ -428,6 +436,163 @@ def test_lines_from_many_threads_are_whole(tmp_path: Path) -> None:
     assert len(lines_of(tmp_path / "l.jsonl")) == 400
 
 
+def test_one_exchange_that_cannot_be_written_down_leaves_the_others(tmp_path: Path) -> None:
+    writer = Recorder(tmp_path / "l.jsonl", redact="text")
+    deep = b'{"messages":' + b"[" * 900 + b"]" * 900 + b"}"
+    odd = [
+        Seen(
+            method="POST", path="/v1/messages", headers=headers, body=body, at=datetime.now(UTC),
+            status=200, answer=answer, answer_headers=[("content-encoding", encoding)],
+        )
+        for headers, body, answer, encoding in (
+            ([("anthropic-beta", "caf\udce9")], b"{}", b"{}", ""),
+            ([], b"{}", b"no brotli", "br"),
+            ([], b"{}", b"\x28\xb5\x2f\xfd damaged", "zstd"),
+            ([], deep, b"{}", ""),
+            ([], b"\xff\xfe", b"\x1f\x8b damaged", "gzip"),
+        )
+    ]  # fmt: skip
+    for seen in odd:
+        writer.add(seen)
+    assert not writer.stopped
+    assert len(lines_of(tmp_path / "l.jsonl")) == len(odd)
+
+
+def test_half_a_line_is_taken_back_and_a_cut_one_is_ended(tmp_path: Path) -> None:
+    log = tmp_path / "l.jsonl"
+    log.write_text('{"timestamp": "cut by a kill')
+    writer = Recorder(log)
+    body = json.dumps(messages_body("x" * 50)).encode()
+    seen = Seen(method="POST", path="/v1/messages", headers=[], body=body, at=datetime.now(UTC))
+    writer.add(seen)
+    assert len(read_log([str(log)]).requests) == 1
+    size = log.stat().st_size
+    command = (
+        "import resource, sys; sys.path.insert(0, sys.argv[2])\n"
+        "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size} + 40, {size} + 40))\n"
+        "from datetime import UTC, datetime\n"
+        "from ctxdoc.record.lines import Seen\n"
+        "from ctxdoc.record.writer import Recorder\n"
+        "told = []\n"
+        "w = Recorder(sys.argv[1], tell=told.append)\n"
+        "w.add(Seen(method='POST', path='/v1/messages', headers=[], body=b'{}', at=datetime.now(UTC)))\n"
+        "assert w.stopped and len(told) == 1\n"
+    )
+    subprocess.run(
+        [sys.executable, "-c", command, str(log), str(ROOT)], check=True, timeout=30, cwd=ROOT
+    )
+    assert log.stat().st_size == size
+
+
+def test_a_recorder_that_wrote_nothing_leaves_what_another_has_written(tmp_path: Path) -> None:
+    log = tmp_path / "l.jsonl"
+    idle, busy = Recorder(log), Recorder(log)
+    seen = Seen(method="POST", path="/v1/messages", headers=[], body=b"{}", at=datetime.now(UTC))
+    busy.add(seen)
+    busy.close()
+    idle.close()
+    assert len(lines_of(log)) == 1
+
+
+def test_the_proxy_adds_nothing_to_a_request(api: ApiServer, tmp_path: Path) -> None:
+    """No cookie that an answer has set, no Expect that would wait, no port in the host that is written."""
+    log = tmp_path / "l.jsonl"
+    api.url = api.url.replace("127.0.0.1", "localhost")
+
+    async def run() -> list[int]:
+        writer = Recorder(log)
+        async with Proxy(api.url, writer).running() as port:
+            codes = []
+            for _ in range(2):
+                async with httpx.AsyncClient(timeout=20) as client:
+                    url = f"http://127.0.0.1:{port}/v1/messages"
+                    api.plan = [{"cookie": "secret=1"}]
+                    headers = {"expect": "100-continue"}
+                    codes.append(
+                        (await client.post(url, json=messages_body(), headers=headers)).status_code
+                    )
+        writer.close()
+        return codes
+
+    assert asyncio.run(run()) == [200, 200]
+    assert all("cookie" not in headers and "expect" not in headers for headers in api.headers)
+    assert lines_of(log)[0]["headers"]["host"].startswith("localhost:")
+    from ctxdoc.record.proxy import _to_upstream
+
+    assert _to_upstream([], "https://api.anthropic.com") == [("host", "api.anthropic.com")]
+
+
+def test_a_client_that_leaves_is_written_as_cut(api: ApiServer, tmp_path: Path) -> None:
+    """The upstream has said nothing yet; the exchange is under way there, and is not lost here."""
+    log = tmp_path / "l.jsonl"
+    api.plan = [{"slow": 20}]
+
+    async def run() -> None:
+        async with Proxy(api.url, Recorder(log)).running() as port:
+            url = f"http://127.0.0.1:{port}/v1/messages"
+            async with httpx.AsyncClient(timeout=0.4) as client:
+                with pytest.raises(httpx.ReadTimeout):
+                    await client.post(url, json=messages_body("left"))
+            for _ in range(50):
+                if log.exists() and log.stat().st_size:
+                    break
+                await asyncio.sleep(0.1)
+
+    asyncio.run(run())
+    (row,) = lines_of(log)
+    assert row["cut"] is True
+    assert row["request"]["messages"][0]["content"] == "left"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"ANTHROPIC_API_BASE": "http://other.example"}, b"are set and differ"),
+        ({}, b""),
+    ],
+)
+def test_the_gateway_of_the_environment_is_the_upstream(
+    api: ApiServer, tmp_path: Path, given: dict[str, str], said: bytes
+) -> None:
+    log = tmp_path / "log.jsonl"
+    base = environment(api.url)
+    for name in ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_URL"):
+        if not given:
+            del base[name]
+    ended = subprocess.run(
+        [sys.executable, "-m", "ctxdoc", "record", "--out", str(log), "--", *sender(messages_body())],
+        capture_output=True, cwd=ROOT, env={**base, **given}, timeout=60, check=False,
+    )  # fmt: skip
+    if said:
+        assert (ended.returncode, said in ended.stderr) == (2, True)
+    else:
+        assert len(api.bodies) == 1
+
+
+@pytest.mark.parametrize(
+    ("known", "both"),
+    [
+        ({}, "127.0.0.1"),
+        ({"NO_PROXY": "corp.internal"}, "corp.internal,127.0.0.1"),
+        ({"no_proxy": "a,b"}, "a,b,127.0.0.1"),
+        ({"NO_PROXY": "*"}, "*"),
+    ],
+)
+def test_what_is_reached_directly_stays_so(
+    api: ApiServer, tmp_path: Path, known: dict[str, str], both: str
+) -> None:
+    text = "import os; print(os.environ['NO_PROXY'], os.environ['no_proxy'])"
+    ended = subprocess.run(
+        [
+            sys.executable, "-m", "ctxdoc", "record", "--out", str(tmp_path / "l"), "--upstream", api.url,
+            "--", sys.executable, "-c", text,
+        ],
+        capture_output=True, cwd=ROOT, env={**environment(api.url), **known}, timeout=60, check=True,
+    )  # fmt: skip
+    assert ended.stdout.decode().split() == [both, both]
+
+
 # Redaction
 
 
@@ -477,6 +642,59 @@ def test_hashes_differ_from_recording_to_recording() -> None:
     assert found["messages"][0]["content"][0]["tool_use_id"] == "toolu_1"
     assert "Secret" not in json.dumps(found)
     assert found["messages"][0]["content"][0]["content"] == found["tools"][0]["description"]
+
+
+def test_nothing_but_what_is_named_is_kept() -> None:
+    """Everything that a person or a tool could have said holds the word."""
+    word = "swordfish"
+    body = {
+        "model": MODEL, "max_tokens": 5, "stop_sequences": [word], "metadata": {"user_id": word},
+        "container": word, "context_management": {"edits": [{"type": "x", "instructions": word}]},
+        "output_config": {"format": {"type": "json_schema", "schema": {"properties": {word: {}}}}},
+        "mcp_servers": [{"type": "url", "url": word, "name": word}], word: {word: word},
+        "tool_choice": {"type": "tool", "name": "look_up", "why": word},
+        "system": word,
+        "tools": [{"name": "look_up", "description": word, "type": "custom",
+                   "input_schema": {"type": "object", "properties": {word: {"enum": [word, 5]}}}}],
+        "messages": [
+            {"role": "user", "content": word},
+            {"role": "assistant", "content": [
+                {"type": "thinking", "thinking": word, "signature": word},
+                {"type": "tool_use", "id": "toolu_1", "name": "look_up",
+                 "input": {"name": word, "id": word, "type": word, word: 123456789}}]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": word, "content": [{"type": "text", "text": word}]},
+                {"type": "image", "source": {"type": "url", "url": word}},
+                {"type": "document", "title": word, "context": word,
+                 "source": {"type": "text", "media_type": "text/plain", "data": word}},
+                {"type": word + " here", "name": word + " x"}]},
+        ],
+    }  # fmt: skip
+    redactor = Redactor()
+    text = json.dumps(redactor.body(body))
+    assert word not in text
+    assert "123456789" not in text
+    for kept in (MODEL, "look_up", "toolu_1", "tool_use", "tool_result", "input_schema"):
+        assert kept in text
+    answer = {
+        "id": "msg_1", "type": "error", "error": {"type": "invalid_request_error", "message": word},
+        "stop_sequence": word, "content": [{"type": "text", "text": word}], "output_text": word,
+        "usage": {"input_tokens": 5},
+    }  # fmt: skip
+    found = redactor.answer(answer)
+    assert word not in json.dumps(found)
+    assert (found["usage"], found["error"]["type"]) == (
+        {"input_tokens": 5},
+        "invalid_request_error",
+    )
+
+
+def test_a_hash_has_the_script_of_its_text() -> None:
+    """So that estimates of its tokens stay: characters inside and outside of ASCII weigh differently."""
+    text = "漢字とcode: " * 40
+    found = Redactor().text(text)
+    assert len(found) == len(text)
+    assert [c.isascii() for c in found] == [c.isascii() for c in text]
 
 
 def test_an_image_keeps_its_size_and_loses_its_content() -> None:
@@ -552,7 +770,26 @@ def test_the_middleware_breaks_no_request(tmp_path: Path, caplog: pytest.LogCapt
 
 def test_transports_record_clients_without_the_hook(api: ApiServer, tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
-    with httpx.Client(transport=transport(log, httpx.HTTPTransport())) as client:
+
+    class Entered(httpx.HTTPTransport):
+        """A transport that wants to be entered."""
+
+        entered = False
+
+        def __enter__(self) -> Any:
+            self.entered = True
+            return super().__enter__()
+
+    inner = Entered()
+    with httpx.Client(transport=transport(log, inner)) as client:
+        assert inner.entered
+
+        def failing() -> Iterator[bytes]:
+            yield b"{"
+            raise RuntimeError("mine")
+
+        with pytest.raises(RuntimeError, match="mine"):
+            client.post(f"{api.url}/v1/messages", content=failing())
         answer = client.post(
             f"{api.url}/v1/messages", json=messages_body(), headers={"x-api-key": KEY}
         )

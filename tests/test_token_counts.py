@@ -110,7 +110,7 @@ def test_retry_after_is_obeyed_and_requests_are_apart(api: ApiServer, tmp_path: 
     [
         ([{"status": 401}], "status 401"),
         ([{"status": 429, "headers": {"retry-after": "0"}}] * 3, "status 429"),
-        ([{"status": 500}], "status 500"),
+        ([{"status": 500}] * 3, "status 500"),
     ],
 )
 def test_what_fails_stops_the_counting_and_not_the_replay(
@@ -123,6 +123,26 @@ def test_what_fails_stops_the_counting_and_not_the_replay(
     assert all(request.counted is None for request in counted.requests)
     assert found.asked == times
     assert len(replay(counted).rows) == 12
+
+
+def test_a_model_that_is_not_known_leaves_the_others(api: ApiServer, tmp_path: Path) -> None:
+    api.plan = [{"status": 404}]
+    found = counter(api, tmp_path / "c.sqlite")
+    asked = [
+        found.count({"model": m, "messages": [{"role": "user", "content": t}]})
+        for m, t in (("x", "a"), ("x", "b"), ("y", "a"))
+    ]
+    assert [tokens is None for tokens in asked] == [True, True, False]
+    assert (found.asked, found.refused, found.stopped) == (2, 1, "")
+
+
+def test_another_programs_file_is_no_fault(api: ApiServer, tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    path.write_bytes(b"no database at all, " * 400)
+    found = counter(api, path)
+    body = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+    assert found.count(body) == found.count(body)
+    assert api.calls == 1
 
 
 def test_a_prompt_that_is_refused_leaves_the_others(api: ApiServer, tmp_path: Path) -> None:

@@ -146,8 +146,8 @@ def _sent_live(found: Diagnosis, *, yes: bool, diagnostics: bool) -> Diagnosis:
     request = found.case.after.request
     price = f"at most {money_text(plan.most)}" if plan.most is not None else "at no known price"
     about = (
-        f"--live sends {request.source}:{request.line} to {request.model}, about {plan.tokens:,} tokens "
-        f"and an answer of {plan.body['max_tokens']:,}, twice or up to {plan.count} times, {price}"
+        f"--live sends {request.source}:{request.line} to {plan.body['model']}, about {plan.tokens:,} tokens "
+        f"and an answer of {plan.longest:,} at most, twice or up to {plan.count} times, {price}"
     )
     if not yes:
         if not sys.stdin.isatty():

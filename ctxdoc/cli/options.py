@@ -157,7 +157,8 @@ def with_api_counts(log: Log, wanted: bool, *, quiet: bool) -> Log:
             text = f"--count-tokens stopped: {counter.stopped}; estimates stand for the rest"
             warn(text, quiet=False)
         warn(
-            f"--count-tokens: {counter.asked:,} prompts asked, {counter.known:,} known from before",
+            f"--count-tokens: {counter.asked:,} prompts asked, {counter.known:,} known from before"
+            + (f", {counter.refused:,} not counted by the API" if counter.refused else ""),
             quiet=quiet,
         )
     return log

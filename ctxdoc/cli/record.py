@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -23,7 +24,6 @@ OFFICIAL = "https://api.anthropic.com"
 VARIABLES = ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_URL", "ANTHROPIC_API_BASE")
 """The Anthropic SDKs and Claude Code; langchain-anthropic; litellm."""
 DIRECT = ("NO_PROXY", "no_proxy")
-NOT_FOUND = 127
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
 
@@ -78,9 +78,8 @@ def record(
             "--listen runs without a program" if listen else "there is no program to run",
             "write ctxdoc record -- python agent.py, or ctxdoc record --listen",
         )
-    url = upstream or os.environ.get(VARIABLES[0], "") or OFFICIAL
-    if not url.startswith(("http://", "https://")):
-        raise InputError(f"the upstream '{url}' is no URL", f"write --upstream {OFFICIAL}")
+    url = upstream or _gateway() or OFFICIAL
+    _check_upstream(url, port)
     if port > MOST_PORT:
         raise InputError(f"--port {port} is over {MOST_PORT}", "0 takes a free one")
     from ctxdoc.record.writer import Recorder
@@ -96,6 +95,43 @@ def record(
 
 
 MOST_PORT = 65_535
+
+
+def _gateway() -> str:
+    """Where the environment sends requests now.
+
+    Raises InputError where its names differ.
+    """
+    found = {os.environ[name] for name in VARIABLES if os.environ.get(name)}
+    if len(found) > 1:
+        raise InputError(
+            f"{', '.join(VARIABLES)} are set and differ",
+            "say which one is meant with --upstream URL",
+        )
+    return next(iter(found), "")
+
+
+def _check_upstream(url: str, port: int) -> None:
+    """Raises InputError for what is no address of an API."""
+    hint = f"write --upstream {OFFICIAL}"
+    try:
+        parts = urlsplit(url)
+        number = parts.port
+    except ValueError as error:
+        raise InputError("the upstream is no URL", hint) from error
+    if parts.username is not None or parts.password is not None:
+        raise InputError(
+            "the upstream holds a name or a password",
+            "give it to the program, as a header or a key",
+        )
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InputError(f"the upstream '{url}' is no URL", hint)
+    if parts.query or parts.fragment:
+        raise InputError("the upstream has a query or a fragment", hint)
+    if port and number == port and parts.hostname in ("127.0.0.1", "localhost", "::1"):
+        raise InputError(
+            f"the upstream {url} is the proxy itself", "unset it, or take another --port"
+        )
 
 
 async def _run(
@@ -152,13 +188,16 @@ def _end(process: asyncio.subprocess.Process) -> None:
 
 
 def _environment(url: str) -> Mapping[str, str]:
-    direct = {
-        name: ",".join(filter(None, (os.environ.get(name, ""), "127.0.0.1"))) for name in DIRECT
-    }
-    return {**os.environ, **dict.fromkeys(VARIABLES, url), **direct}
+    # Both spellings are read, by one program or the other.
+    known = next((os.environ[name] for name in DIRECT if os.environ.get(name)), "")
+    direct = known if "*" in known.split(",") else ",".join(filter(None, (known, "127.0.0.1")))
+    return {**os.environ, **dict.fromkeys(VARIABLES, url), **dict.fromkeys(DIRECT, direct)}
 
 
 def _summarize(recorder: Recorder, words: Sequence[str], *, quiet: bool) -> None:
+    if recorder.stopped:
+        # That was said when it happened.
+        return
     if not recorder.messages:
         which = words[0] if words else "the client"
         text = (

@@ -102,8 +102,9 @@ TOPICS = {
   What is written   One line for each exchange when its answer has ended: body, answer, counters, status,
                     duration. Errors, cut streams and calls of other paths are written as what they were.
   What is not       authorization, x-api-key, cookies, proxy headers, and every other header but those that
-                    say where a request went. With --redact text hashes stand for all text; equal texts
-                    stay equal, sizes stay, so that the log can be shared and is still diagnosed.
+                    say where a request went. With --redact text hashes stand for all text, numbers
+                    and names of arguments; types, ids and names of tools stay. Equal texts stay equal
+                    within one recording, and sizes stay: the log can be shared and is still diagnosed.
   What can fail     A full disk ends the recording, with one message, and no request. A kill loses the exchanges
                     that were under way.""",
     "images": """What images cost (vision page, 2026-08-22)

@@ -109,7 +109,11 @@ class Source:
         if not self._begins_as_json():
             return ()
         found: list[frozenset[str]] = []
-        for line in self.head.split(b"\n"):
+        lines = self.head.split(b"\n")
+        if len(lines) > 1 and lines[0][:1] == b"{" and not _is_whole(lines[0]):
+            # A log that was cut at its start, and not a document over several lines.
+            lines = lines[1:] if lines[1][:2] == b'{"' and _is_whole(lines[1]) else lines
+        for line in lines:
             if line.lstrip()[:1] in (b"{", b"["):
                 shape = shape_of(line if _is_whole(line) or found else self.head)
                 found.append(shape)

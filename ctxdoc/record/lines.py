@@ -40,7 +40,8 @@ class Seen(Struct, kw_only=True):
     @property
     def is_message(self) -> bool:
         """Whether it is a call of the Messages API."""
-        return self.method == "POST" and self.path.partition("?")[0].endswith(MESSAGES)
+        path = self.path.partition("?")[0].rstrip("/")
+        return self.method == "POST" and path.endswith(MESSAGES)
 
 
 def line_of(seen: Seen, redactor: Redactor | None = None) -> bytes:
@@ -56,7 +57,7 @@ def line_of(seen: Seen, redactor: Redactor | None = None) -> bytes:
     else:
         # A call to another path: what it was, and nothing of what it said.
         record |= {"request": None, "response": None, "method": seen.method}
-        record["path"] = seen.path.partition("?")[0]
+        record["path"] = _short_path(seen.path)
     record["status"] = seen.status
     record["duration_ms"] = round(1000 * seen.seconds)
     if seen.cut:
@@ -66,6 +67,31 @@ def line_of(seen: Seen, redactor: Redactor | None = None) -> bytes:
     if notes:
         record["notes"] = notes
     return msgspec.json.encode(record) + b"\n"
+
+
+def bare_line_of(seen: Seen, why: str) -> bytes:
+    """The line of an exchange that could not be written down: that there was one, and why."""
+    record = {
+        "timestamp": seen.at.astimezone(UTC).isoformat(),
+        "request": None,
+        "response": None,
+        "method": seen.method[:16].encode("ascii", "replace").decode(),
+        "path": _short_path(seen.path),
+        "status": seen.status,
+        "duration_ms": round(1000 * seen.seconds),
+        "notes": [f"this exchange could not be written down: {why}"],
+    }
+    return msgspec.json.encode(record) + b"\n"
+
+
+def _short_path(path: str) -> str:
+    """The beginning of a path: behind it stand names and ids."""
+    parts = path.partition("?")[0].split("/")[: SEGMENTS + 1]
+    return "/".join(parts).encode("ascii", "replace").decode()
+
+
+SEGMENTS = 2
+"""Of a path that are kept, as in /v1/files."""
 
 
 def _headers(seen: Seen) -> dict[str, str]:
@@ -101,11 +127,14 @@ def _response(seen: Seen, redactor: Redactor | None, notes: list[str]) -> object
 def _decoded(data: bytes, headers: Iterable[tuple[str, str]]) -> bytes:
     """The answer as it was before compression."""
     encoding = next((v.lower() for k, v in headers if k.lower() == "content-encoding"), "")
-    if "br" in encoding.split(","):
+    if encoding.strip() == "br":
         import brotli
 
         machine = brotli.Decompressor()
-        plain = bytes(machine.process(data, output_buffer_limit=MOST_ANSWER))
+        try:
+            plain = bytes(machine.process(data, output_buffer_limit=MOST_ANSWER))
+        except brotli.error as error:
+            raise ValueError("damaged compressed data") from error
         if machine.can_accept_more_data():
             return plain
         raise ValueError("unpacks to more than an answer can be")

@@ -22,6 +22,7 @@ from aiohttp import (
     ClientResponse,
     ClientSession,
     ClientTimeout,
+    DummyCookieJar,
     TCPConnector,
     web,
 )
@@ -35,15 +36,16 @@ HOST = "127.0.0.1"
 HOP_BY_HOP = frozenset(
     {
         "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection",
-        "te", "trailer", "transfer-encoding", "upgrade",
+        "te", "trailer", "transfer-encoding", "upgrade", "expect",
     }
 )  # fmt: skip
-"""Headers that belong to one connection (RFC 9110, 7.6.1)."""
+"""Headers that belong to one connection (RFC 9110, 7.6.1), and `Expect`: the body is there already."""
 AUTOMATIC = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 """Headers that a client would add by itself."""
 MOST_BODY = 256_000_000
 """Bytes of a request: eight times what the API takes."""
 CONNECT_SECONDS = 30
+MOST_HEADER = 262_144
 SILENT = logging.getLogger("ctxdoc.record.proxy")
 """What the server would say of a fault: a traceback may hold a key."""
 SILENT.addHandler(logging.NullHandler())
@@ -66,11 +68,23 @@ class Proxy:
         app = web.Application(client_max_size=MOST_BODY)
         app.router.add_route("*", "/{path:.*}", self._pass)
         runner = web.AppRunner(
-            app, access_log=None, auto_decompress=False, shutdown_timeout=2, logger=SILENT
+            app,
+            access_log=None,
+            auto_decompress=False,
+            shutdown_timeout=2,
+            logger=SILENT,
+            handler_cancellation=True,
+            max_line_size=MOST_HEADER,
+            max_field_size=MOST_HEADER,
         )
         timeout = ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
         async with ClientSession(
-            auto_decompress=False, timeout=timeout, connector=TCPConnector(limit=0)
+            auto_decompress=False,
+            timeout=timeout,
+            connector=TCPConnector(limit=0),
+            cookie_jar=DummyCookieJar(),
+            max_line_size=MOST_HEADER,
+            max_field_size=MOST_HEADER,
         ) as self._session:
             await runner.setup()
             try:
@@ -90,13 +104,17 @@ class Proxy:
             headers=_to_upstream(_texts(request.raw_headers), self.upstream),
             body=await request.read(),
             at=datetime.now(UTC),
+            cut=True,
         )
         try:
             return await self._forward(request, seen)
         finally:
+            # The client has its answer, or has left; the line is written before anything is let go.
             seen.seconds = time.perf_counter() - started
             with suppress(RuntimeError):
-                self._pool.submit(self.recorder.add, seen)
+                await asyncio.shield(
+                    asyncio.wrap_future(self._pool.submit(self.recorder.add, seen))
+                )
 
     async def _forward(self, request: web.Request, seen: Seen) -> web.StreamResponse:
         assert self._session is not None
@@ -110,7 +128,7 @@ class Proxy:
                 skip_auto_headers=AUTOMATIC,
             )
         except (ClientError, TimeoutError, OSError, ValueError) as error:
-            seen.error = f"the upstream was not reached: {type(error).__name__}"
+            seen.error, seen.cut = f"the upstream was not reached: {type(error).__name__}", False
             return _unreachable(seen)
         async with answer:
             return await self._answer(request, answer, seen)
@@ -128,7 +146,6 @@ class Proxy:
             reason=answer.reason,
             headers=CIMultiDict(_passed(seen.answer_headers)),
         )
-        seen.cut = True
         try:
             await response.prepare(request)
             async for chunk in answer.content.iter_any():
@@ -157,7 +174,9 @@ def _texts(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
 def _to_upstream(headers: list[tuple[str, str]], upstream: str) -> list[tuple[str, str]]:
     """The headers of a request with the host that it goes to."""
     rest = [(name, value) for name, value in headers if name.lower() != "host"]
-    return [("host", URL(upstream).authority), *rest]
+    url = URL(upstream)
+    port = "" if url.is_default_port() else f":{url.port}"
+    return [("host", f"{url.host}{port}"), *rest]
 
 
 def _passed(headers: Iterable[tuple[str, str]], own: Iterable[str] = ()) -> list[tuple[str, str]]:

@@ -66,12 +66,18 @@ def transport(path: str | Path, inner: Any, *, redact: str = "none") -> Any:
         def handle_request(self, request: Any) -> Any:
             """Sends a request."""
             watch = _Watch(writer)
-            with suppress(Exception):
-                request.read()
+            request.read()
             with watch.failing(request):
                 response = inner.handle_request(request)
             watch.follow(response, request, sync=True)
             return response
+
+        def __enter__(self) -> Any:
+            inner.__enter__()
+            return self
+
+        def __exit__(self, *how: Any) -> None:
+            inner.__exit__(*how)
 
         def close(self) -> None:
             """Closes the transport that does the work."""
@@ -90,12 +96,18 @@ def async_transport(path: str | Path, inner: Any, *, redact: str = "none") -> An
         async def handle_async_request(self, request: Any) -> Any:
             """Sends a request."""
             watch = _Watch(writer)
-            with suppress(Exception):
-                await request.aread()
+            await request.aread()
             with watch.failing(request):
                 response = await inner.handle_async_request(request)
             watch.follow(response, request, sync=False)
             return response
+
+        async def __aenter__(self) -> Any:
+            await inner.__aenter__()
+            return self
+
+        async def __aexit__(self, *how: Any) -> None:
+            await inner.__aexit__(*how)
 
         async def aclose(self) -> None:
             """Closes the transport that does the work."""
