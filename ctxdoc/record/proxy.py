@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
+from tempfile import SpooledTemporaryFile
 
 from aiohttp import (
     ClientConnectionError,
@@ -46,6 +47,8 @@ MOST_BODY = 256_000_000
 """Bytes of a request: eight times what the API takes."""
 CONNECT_SECONDS = 30
 MOST_HEADER = 262_144
+HELD_ANSWER = 262_144
+"""Bytes of an answer that are held; what is longer waits on disk until it is written to the log."""
 SILENT = logging.getLogger("ctxdoc.record.proxy")
 """What the server would say of a fault: a traceback may hold a key."""
 SILENT.addHandler(logging.NullHandler())
@@ -106,17 +109,28 @@ class Proxy:
             at=datetime.now(UTC),
             cut=True,
         )
+        # Whoever writes the line closes it.
+        spool = SpooledTemporaryFile(max_size=HELD_ANSWER)  # noqa: SIM115
         try:
-            return await self._forward(request, seen)
+            return await self._forward(request, seen, spool)
         finally:
             # The client has its answer, or has left; the line is written before anything is let go.
             seen.seconds = time.perf_counter() - started
             with suppress(RuntimeError):
                 await asyncio.shield(
-                    asyncio.wrap_future(self._pool.submit(self.recorder.add, seen))
+                    asyncio.wrap_future(self._pool.submit(self._record, seen, spool))
                 )
 
-    async def _forward(self, request: web.Request, seen: Seen) -> web.StreamResponse:
+    def _record(self, seen: Seen, spool: SpooledTemporaryFile[bytes]) -> None:
+        """Writes one exchange; one at a time, so that one answer at a time is held as a whole."""
+        with spool:
+            spool.seek(0)
+            seen.answer = spool.read()
+            self.recorder.add(seen)
+
+    async def _forward(
+        self, request: web.Request, seen: Seen, spool: SpooledTemporaryFile[bytes]
+    ) -> web.StreamResponse:
         assert self._session is not None
         try:
             answer = await self._session.request(
@@ -131,15 +145,17 @@ class Proxy:
             seen.error, seen.cut = f"the upstream was not reached: {type(error).__name__}", False
             return _unreachable(seen)
         async with answer:
-            return await self._answer(request, answer, seen)
+            return await self._answer(request, answer, seen, spool)
 
     async def _answer(
-        self, request: web.Request, answer: ClientResponse, seen: Seen
+        self,
+        request: web.Request,
+        answer: ClientResponse,
+        seen: Seen,
+        spool: SpooledTemporaryFile[bytes],
     ) -> web.StreamResponse:
         seen.status = answer.status
         seen.answer_headers = _texts(answer.raw_headers)
-        # Chunks of the answer are joined once, at the end.
-        chunks: list[bytes] = []
         size = 0
         response = web.StreamResponse(
             status=answer.status,
@@ -150,17 +166,17 @@ class Proxy:
             await response.prepare(request)
             async for chunk in answer.content.iter_any():
                 size += len(chunk)
-                if size <= MOST_ANSWER:
-                    chunks.append(chunk)
                 await response.write(chunk)
+                if size <= MOST_ANSWER:
+                    spool.write(chunk)
             await response.write_eof()
             seen.cut = False
         except (ClientPayloadError, ClientConnectionError, ConnectionError):
             # Cut on one side: the other side is to see it as well.
             if request.transport is not None:
                 request.transport.abort()
-        finally:
-            seen.answer = b"".join(chunks) if size <= MOST_ANSWER else b""
+        if size > MOST_ANSWER:
+            spool.truncate(0)
         return response
 
 
