@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -350,6 +350,14 @@ def test_two_hundred_streams_at_once_and_none_is_lost_or_mixed(
     assert all(row["response"]["usage"]["output_tokens"] == 80 for row in rows)
 
 
+def wait_for(true: Callable[[], bool], seconds: float = 20) -> None:
+    """Waits until something is so."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
 def test_after_a_kill_every_finished_exchange_is_there(api: ApiServer, tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     words = ("record", "--listen", "--out", str(log), "--upstream", api.url)
@@ -367,11 +375,11 @@ def test_after_a_kill_every_finished_exchange_is_there(api: ApiServer, tmp_path:
             ) as link:
                 link.request("POST", "/v1/messages", json.dumps(messages_body(str(number))))
                 done += link.getresponse().read() != b""
-        time.sleep(0.3)
+        wait_for(lambda: log.read_bytes().count(b"\n") == 20)
         api.plan = [{"slow": 20}]
         with closing(http.client.HTTPConnection(str(url.hostname), url.port, timeout=30)) as link:
             link.request("POST", "/v1/messages", json.dumps(messages_body("in flight")))
-            time.sleep(0.2)
+            wait_for(lambda: len(api.bodies) == 21)
             child.send_signal(signal.SIGKILL)
     finally:
         child.send_signal(signal.SIGKILL)
