@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from typer._click import Context, Parameter
 
 COMMANDS = {
-    "diagnose": "Say why the cache was not read, to the byte, with the price and the fix.",
-    "replay": "Replay logs: what they cost, how they grow, what was missed, and what to do.",
-    "simulate": "What trim, clear, compact and offload would cost on the same session, under caching.",
-    "image": "What images cost by their size, once and over the turns, and what shrinking saves.",
-    "gate": "Hold the prefix stable in CI: recorded requests, a program or a function that builds them.",
-    "record": "Record what a program sends to the API, by a proxy on loopback.",
+    "diagnose": "Why the cache was not read: the byte, the price, the fix.",
+    "replay": "What a log cost, how it grows, what was missed, what to do.",
+    "simulate": "What trim, clear, compact, offload would cost under caching.",
+    "image": "What images cost by their size, and what shrinking saves.",
+    "gate": "Hold the prefix stable in CI: logs, programs, functions.",
+    "record": "Record what a program sends, by a proxy on loopback.",
     "formats": "List the log formats that can be read.",
-    "explain": "Explain a cause, a format or a topic.",
+    "explain": "Explain a cause, a format, a strategy or a topic.",
 }
 """Each is a module of this package with an `app`; the text is its line in the help."""
 
