@@ -15,7 +15,8 @@ TOPICS = {
     "origins": """Where a number comes from
 
   reported     the API's own counters
-  calibrated   shared out between reported counters, by the weight of each block
+  calibrated   shared out between reported counters, or inside a prompt that the API has counted
+               (--count-tokens), by the weight of each block
   estimated    made from characters: no counter was there (±25 %)
   simulated    what the cache model computes
 
