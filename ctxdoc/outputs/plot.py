@@ -6,6 +6,7 @@ import io
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from ctxdoc.reports.base import Bar, Chart, Curves, Heat, Picture
@@ -32,6 +33,8 @@ OTHERS = "other causes"
 INK, GRID, PAPER = "#1b1f24", "#c9ced6", "#ffffff"
 WIDTH, HEIGHT, DPI = 8.0, 6.0, 100
 """Inches and dots: 800 x 600 pixels."""
+LABEL = 52
+"""Characters of a label's line: two of them stand beside each other."""
 HATCHED = 60
 """Bars up to which hatches can be seen."""
 
@@ -97,8 +100,9 @@ def _curves_figure(chart: Curves) -> Figure:
     lowest.xaxis.set_major_formatter(_thousands)
     handles, labels = panels[0][0].get_legend_handles_labels()
     if len(labels) > 1:
+        wrapped = [fill(label, LABEL) for label in labels]
         figure.legend(
-            handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=8
+            handles, wrapped, loc="outside lower center", ncols=2, frameon=False, fontsize=8
         )
     figure.suptitle(chart.title, fontsize=11)
     return figure

@@ -430,8 +430,8 @@ def _strategies_picture(comparison: Comparison) -> Curves:
     numbers = tuple(float(n) for n in range(1, comparison.keep.requests + 1))
     costs, sizes = [], []
     for rows in shown:
-        name = " = ".join(_named(row, comparison) for row in rows[:2])
-        name += f" and {len(rows) - 2} more" if len(rows) > 2 else ""
+        name = _named(rows[0], comparison)
+        name += f" (and {len(rows) - 1} the same)" if len(rows) > 1 else ""
         total, sums = 0, []
         for cost in rows[0].costs:
             total += cost or 0
