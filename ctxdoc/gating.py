@@ -40,12 +40,17 @@ def gate_log(
     read: Callable[[], Log],
     settings: GateSettings,
     lock: Lock | None = None,
-    progress: Callable[[int], None] | None = None,
+    begin: Callable[[int], Callable[[int], None]] | None = None,
 ) -> tuple[Gated, Log]:
-    """The gate over a log, and the log without its requests; `read` gives it, so that nobody else holds it."""
+    """The gate over a log, and the log without its requests; `read` gives it, so that nobody else holds it.
+
+    `begin` is told how many requests will be replayed, and gives who is told of them.
+    """
+    log = [read()]
+    progress = begin(len(log[0].requests)) if begin else None
     names = ", ".join(settings.logs[:3]) + (", …" if len(settings.logs) > 3 else "")
     found = replay(
-        read(), places=SHOWN_PLACES, heads=settings.baseline is not None, progress=progress
+        log.pop(), places=SHOWN_PLACES, heads=settings.baseline is not None, progress=progress
     )
     count = len(found.rows)
     subject = f"{names}: {count:,} request{'' if count == 1 else 's'}"

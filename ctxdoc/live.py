@@ -26,8 +26,6 @@ from ctxdoc.pricing import price, tariff_of
 from ctxdoc.providers import RULES
 from ctxdoc.tokens import ERROR_SHARE
 
-LEAST_THINKING = 1_024
-"""Budget of thinking that the API takes at least (extended-thinking page, 2026-10-08)."""
 PAUSE = 5.0
 """Seconds before the third sending: what was written is readable by then."""
 LEFT_OUT = ("stream",)

@@ -719,6 +719,64 @@ def test_an_image_keeps_its_size_and_loses_its_content() -> None:
     assert read_size(found) == (300, 200)
 
 
+def test_no_file_and_no_output_holds_the_key(tmp_path: Path) -> None:
+    """Everything that is written, by every command that has a key, in its log, its cache and its home; when
+    it works, when the API refuses, when nothing is there, with --debug."""
+    home, log = tmp_path / "home", tmp_path / "log.jsonl"
+    home.mkdir()
+    shown = b""
+    with ApiServer().running() as api:
+        places = {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")}
+        base = {**environment(api.url), **places}
+        record = ("record", "--out", str(log), "--upstream", api.url, "--")
+        body = messages_body(
+            SYSTEM, system=[{"type": "text", "text": SYSTEM, "cache_control": MARK}]
+        )
+        live = ("diagnose", str(log), "--live", "--yes", "--debug")
+        count = ("replay", str(log), "--count-tokens", "--debug")
+        for words, plan, url in (
+            ((*record, *sender(body, body)), [], api.url),
+            ((*record, *sender(body)), [{"status": 401}], api.url),
+            (("record", "--redact", "text", *record[1:], *sender(body)), [], api.url),
+            (
+                ("record", "--out", "/dev/full", "--upstream", api.url, "--", *sender(body)),
+                [],
+                api.url,
+            ),
+            (
+                (
+                    "record",
+                    "--out",
+                    str(log),
+                    "--upstream",
+                    "http://127.0.0.1:1",
+                    "--",
+                    *sender(body),
+                ),
+                [],
+                "",
+            ),
+            (live, [], api.url),
+            (live, [{"status": 401}], api.url),
+            (live, [], "http://127.0.0.1:1"),
+            (count, [], api.url),
+            (count, [{"status": 401}], api.url),
+            (count, [], "http://127.0.0.1:1"),
+        ):
+            api.plan = list(plan)
+            ended = subprocess.run(
+                [sys.executable, "-m", "ctxdoc", *words], capture_output=True, cwd=ROOT, timeout=60,
+                env={**base, "ANTHROPIC_BASE_URL": url or api.url}, check=False,
+            )  # fmt: skip
+            shown += ended.stdout + ended.stderr
+        assert any(headers["x-api-key"] == KEY for headers in api.headers)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.name for path in files} >= {"log.jsonl", "token_counts.sqlite"}
+    for data in (shown, *(path.read_bytes() for path in files)):
+        assert KEY.encode() not in data
+        assert b"Traceback" not in data
+
+
 # In a program
 
 

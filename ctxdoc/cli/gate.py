@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
@@ -313,7 +313,11 @@ def _of_log(
         def read() -> Log:
             return with_model(read_log(logs, strict=strict, condense=True, progress=reading), model)
 
-        gated, log = gate_log(read, settings, lock)
+        def replaying(count: int) -> Callable[[int], None]:
+            assert begin is not None
+            return begin("replaying", count)
+
+        gated, log = gate_log(read, settings, lock, replaying if begin else None)
     for line in skipped_lines(log):
         warn(line, quiet=quiet)
     return gated
