@@ -260,8 +260,8 @@ class _Marks(Struct, frozen=True, kw_only=True):
             case Measure.SUMMARY if self.is_small and default:
                 fits = rounded(SUMMARY_SHARE * self.room)
                 return fits if fits < default else None
-            case Measure.PAYLOAD if parameter.name == "over" and 0 < self.payload <= default:
-                return rounded(self.payload / 2)
+            case Measure.PAYLOAD if parameter.share is not None and 0 < self.payload <= default:
+                return rounded(parameter.share * self.payload)
             case _:
                 return None
 

@@ -86,6 +86,11 @@ def prompt(share: float | None = None) -> Meta:
     return Meta(ge=0, le=MOST, extra={"measure": Measure.PROMPT, "share": share})
 
 
+def payload(share: float) -> Meta:
+    """Tokens of a payload; `share` of the largest one where none of a session reaches the default."""
+    return Meta(ge=0, le=MOST, extra={"measure": Measure.PAYLOAD, "share": share})
+
+
 PAYLOAD = Meta(ge=0, le=MOST, extra={"measure": Measure.PAYLOAD})
 SUMMARY = Meta(ge=0, le=MOST, extra={"measure": Measure.SUMMARY})
 PIXELS = Meta(ge=0, le=MOST, extra={"measure": Measure.PIXELS})

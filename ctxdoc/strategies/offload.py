@@ -26,7 +26,7 @@ from msgspec import Struct
 from ctxdoc.canonical import Json
 from ctxdoc.history import Edit, Head, Message, made_message, with_segment
 from ctxdoc.segments import Segment, iter_tools
-from ctxdoc.strategies.base import PAYLOAD, SHARE, Definition, Extra, History, Sent
+from ctxdoc.strategies.base import PAYLOAD, SHARE, Definition, Extra, History, Sent, payload
 
 CALL_TOKENS = 60
 """Of the call that reads a file again."""
@@ -49,7 +49,7 @@ class Memory(Struct, frozen=True, eq=False, gc=False):
 class Offload(Struct, frozen=True):
     """Sends pointers instead of payloads."""
 
-    over: Annotated[int, PAYLOAD] = 1_000
+    over: Annotated[int, payload(0.5)] = 1_000
     pointer_tokens: Annotated[int, PAYLOAD] = 15
     tool_tokens: Annotated[int, PAYLOAD] = 0
     reread: Annotated[float, SHARE] = 0.0
