@@ -84,6 +84,42 @@ class Usage(Struct, frozen=True, kw_only=True, gc=False):
         return self.uncached + self.cache_read + self.cache_write
 
 
+class Pass(Struct, frozen=True, kw_only=True, gc=False):
+    """One pass of a model over a prompt, of an answer that took several (`usage.iterations`)."""
+
+    kind: str
+    """`message`, `compaction`, `advisor_message` or `fallback_message`."""
+    usage: Usage
+    model: str = ""
+    """Who ran it, where it is said; else the model that answered."""
+
+    @property
+    def is_extra(self) -> bool:
+        """Whether its tokens are outside of the counters of the answer (SDK 2.14.0; advisor page,
+        2026-08)."""
+        return self.kind in EXTRA_PASSES
+
+
+EXTRA_PASSES = frozenset({"compaction", "advisor_message"})
+
+
+class ServerEdit(Struct, frozen=True, kw_only=True, gc=False):
+    """What the API did to the prompt of a request by itself, as its answer says it.
+
+    From `context_management.applied_edits` (context-editing page, 2026-10-08) and
+    `input_transformations` (SDK 2.14.0).
+    """
+
+    kind: str
+    """`clear_tool_uses`, `clear_thinking` or `thinking_dropped`."""
+    count: int = 0
+    """Tool uses or turns of thinking that were cleared, the oldest first; of dropped blocks 1."""
+    tokens: int = 0
+    """Input tokens that were cleared, as the API counts them."""
+    path: str = ""
+    """Of a dropped block: where it stands in the body."""
+
+
 BLOTTED = "redacted"
 """In the ids of some recorders."""
 
@@ -105,6 +141,15 @@ class Marked(Struct, frozen=True, gc=False):
         return self.plain[: self.at] + self.mark + self.plain[self.at :]
 
 
+NEUTRAL = frozenset(
+    {
+        "max_tokens", "temperature", "top_p", "top_k", "stream", "stop_sequences", "metadata",
+        "diagnostics", "anthropic_version",
+    }
+)  # fmt: skip
+"""Members of a body that are no part of the prompt (facts 1.7: own inference for the first ones)."""
+
+
 class Body(Struct, frozen=True):
     """A Messages API body: the fields that reach the prompt, each part still as its bytes."""
 
@@ -119,12 +164,18 @@ class Body(Struct, frozen=True):
     thinking: Raw = NULL
     output_config: Raw = NULL
     output_format: Raw = NULL
+    context_management: Raw = NULL
+    inference_geo: Raw = NULL
+    service_tier: Raw = NULL
+    fallbacks: Raw = NULL
     speed: Raw = NULL
     mcp_servers: Raw = NULL
     container: Raw = NULL
     max_tokens: int | None = None
     thread: Raw = NULL
     """Set on a body that creates a message thread, and on one that is only the end of it."""
+    others: tuple[tuple[str, bytes], ...] = ()
+    """Members that have no field here and are not known to be neutral, by name; see `NEUTRAL`."""
 
 
 class Response(Struct, frozen=True, kw_only=True, gc=False):
@@ -139,10 +190,14 @@ class Response(Struct, frozen=True, kw_only=True, gc=False):
     batch: bool = False
     us_only: bool = False
     """Billed at the price of US-only inference."""
-    iterations: tuple[Usage, ...] = ()
-    """Compaction passes, which the usage leaves out."""
+    passes: tuple[Pass, ...] = ()
+    """The passes that the answer lists, where they are more than the one that the usage counts."""
     several_passes: bool = False
     """Whether server tools ran, so that the counters may add up several passes over the prompt."""
+    edits: tuple[ServerEdit, ...] = ()
+    """What the API took out of the prompt before the model saw it."""
+    compacted: bool = False
+    """Whether the answer begins with a compaction block: it was given behind the summary in it."""
     searches: int = 0
     """Searches of the web, which are billed by number."""
     called: tuple[str, ...] = ()
@@ -150,7 +205,20 @@ class Response(Struct, frozen=True, kw_only=True, gc=False):
     miss_reason: str = ""
     """The API's own word on a cache miss."""
     content: Raw = NULL
-    """The blocks, held while reading: a message thread goes on from them."""
+    """The blocks, where a later request is held beside them: the results of server tools and
+    compaction blocks were in the prompt of this request already. Of other answers they are held
+    while reading: a message thread goes on from them."""
+
+    @property
+    def extra_passes(self) -> tuple[Pass, ...]:
+        """Passes whose tokens the usage leaves out: compactions and advisors."""
+        return tuple([each for each in self.passes if each.is_extra])
+
+    @property
+    def prompt_passes(self) -> tuple[Usage, ...]:
+        """The counters of each pass of the model itself, where they are listed; the first is that over
+        the prompt as it was sent."""
+        return tuple([each.usage for each in self.passes if each.kind == "message"])
 
 
 class Request(Struct, frozen=True, kw_only=True, gc=False):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ctxdoc.model import Request, Usage
 from ctxdoc.price_table import TABLE, PriceRow, PriceTable, Rates, read_library
@@ -65,6 +66,15 @@ SEARCH = Decimal("0.01")
 def fees_of(request: Request) -> Decimal:
     """USD that a request costs beside its tokens."""
     return SEARCH * (request.response.searches if request.response else 0)
+
+
+def extra_passes_of(request: Request, tariff: Tariff) -> list[tuple[Usage, Tariff]]:
+    """The passes that a request is billed for beside its counters, each at the rates of the model that
+    ran it (advisor page, 2026-08)."""
+    passes = request.response.extra_passes if request.response else ()
+    return [
+        (each.usage, replace(tariff, model=each.model) if each.model else tariff) for each in passes
+    ]
 
 
 def price(usage: Usage, tariff: Tariff, size: int | None = None) -> Decimal | None:

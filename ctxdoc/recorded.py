@@ -19,7 +19,7 @@ from ctxdoc.made_up import Heard
 from ctxdoc.matching import Matcher, in_time
 from ctxdoc.model import Body, Log, Marked, Request, Trait
 from ctxdoc.prefix import Prefix
-from ctxdoc.pricing import fees_of, price, tariff_of
+from ctxdoc.pricing import extra_passes_of, fees_of, price, tariff_of
 from ctxdoc.providers import RULES
 from ctxdoc.render import Renderer
 from ctxdoc.segments import Segment
@@ -260,8 +260,8 @@ def _is_text_or_blocks(value: bytes) -> bool:
 def _beside(request: Request) -> Decimal | None:
     """USD that a request was billed beside its own counters; None where it is unpriced."""
     total, tariff = fees_of(request), tariff_of(request)
-    for usage in request.response.iterations if request.response else ():
-        cost = price(usage, tariff)
+    for usage, own in extra_passes_of(request, tariff):
+        cost = price(usage, own)
         if cost is None:
             return None
         total += cost

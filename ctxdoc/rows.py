@@ -24,7 +24,7 @@ from ctxdoc.diagnose import (
 from ctxdoc.diff import Place
 from ctxdoc.lifetime import Lifetime, Sent
 from ctxdoc.model import Origin, Request, Section, Usage
-from ctxdoc.pricing import Tariff, fees_of, price
+from ctxdoc.pricing import Tariff, extra_passes_of, fees_of, price
 from ctxdoc.providers import RULES
 
 BY_COUNTERS_OF_ONE_PASS = ("provider_side_miss", "unexplained")
@@ -227,9 +227,9 @@ def _saved(usage: Usage, tokens: int, tariff: Tariff) -> Decimal | None:
 def price_row(row: Row, request: Request, usage: Usage) -> None:
     """What a request cost, with its compaction passes and searches, and what it would have without a
     cache."""
-    passes, fees = request.response.iterations if request.response else (), fees_of(request)
-    row.cost = _sum((fees, *(price(each, row.tariff) for each in (usage, *passes))))
-    bare = (price(_uncached(each), row.tariff) for each in (usage, *passes))
+    fees, passes = fees_of(request), ((usage, row.tariff), *extra_passes_of(request, row.tariff))
+    row.cost = _sum((fees, *(price(each, tariff) for each, tariff in passes)))
+    bare = (price(_uncached(each), tariff) for each, tariff in passes)
     row.without_cache = _sum((fees, *bare))
 
 

@@ -15,7 +15,7 @@ from ctxdoc.formats import usage as counters
 from ctxdoc.formats.base import text_of
 from ctxdoc.formats.blocks import Blocks, content_of
 from ctxdoc.formats.source import MAX_DOCUMENT
-from ctxdoc.model import Response
+from ctxdoc.model import Pass, Response, ServerEdit
 
 DATA = re.compile(r"^data:[ \t]?(.*)$", re.MULTILINE)
 
@@ -109,6 +109,18 @@ def merged(events: Iterator[Mapping[str, Any]]) -> Response | None:
     return None if whole is None else response_of(whole)
 
 
+STATED = (
+    "id",
+    "model",
+    "error",
+    "diagnostics",
+    "context_management",
+    "input_transformations",
+    "type",
+)
+"""Members of a streamed answer that stand in its first or in its last event."""
+
+
 def _joined(events: Iterator[Mapping[str, Any]]) -> dict[str, Any] | None:
     """A streamed answer: the last value that is not null wins, the split by lifetime is that of the
     start (facts: message_delta repeats totals and has no split)."""
@@ -121,7 +133,7 @@ def _joined(events: Iterator[Mapping[str, Any]]) -> dict[str, Any] | None:
             (event[name] for name in ("message", "response") if isinstance(event.get(name), dict)),
             event,
         )
-        for name in ("id", "model", "error", "diagnostics", "context_management", "type"):
+        for name in STATED:
             if part.get(name) is not None and not (name == "type" and part is event):
                 whole[name] = part[name]
         if event.get("type") == "error":
@@ -155,30 +167,89 @@ def response_of(answer: Mapping[str, Any]) -> Response:
         model=text_of(answer.get("model") or answer.get("modelVersion")),
         error=text_of(said) or ("error" if failed or error else ""),
         usage=counters.any_of(usage) if usage else None,
-        iterations=_iterations(usage),
+        passes=_passes(usage),
+        edits=tuple(_edits(answer)),
+        compacted=_begins_with_compaction(answer),
         speed=text_of(usage.get("speed")),
         batch=usage.get("service_tier") == "batch",
         us_only=usage.get("inference_geo") == "us",
         miss_reason=_miss_reason(answer),
         several_passes=counters.has_server_tools(usage)
-        or any(call.get("type") == "server_tool_use" for call in calls),
+        or any(call.get("type") in SERVER_CALLS for call in calls),
         searches=counters.searches(usage),
         called=_called(calls),
         content=content_of(answer.get("content")),
     )
 
 
-def _iterations(usage: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Compaction passes: their tokens are outside of the totals (SDK 2.14.0)."""
+SERVER_CALLS = ("server_tool_use", "mcp_tool_use")
+"""Blocks of an answer that show that the API ran a tool itself and went over the prompt again."""
+PASSES = ("message", "compaction", "advisor_message", "fallback_message")
+MOST_PASSES = 1000
+"""Passes of one answer that are held."""
+
+
+def _passes(usage: Mapping[str, Any]) -> tuple[Pass, ...]:
+    """The passes that an answer lists; none where there was only the one that the usage counts.
+
+    An entry that is none, or whose counters are no counters, is left out.
+    """
     entries = usage.get("iterations")
     if not isinstance(entries, list):
         return ()
-    passes = (
-        counters.anthropic(entry)
-        for entry in entries
-        if isinstance(entry, dict) and entry.get("type") == "compaction"
+    found = []
+    for entry in entries[:MOST_PASSES]:
+        kind = entry.get("type") if isinstance(entry, dict) else None
+        if kind not in PASSES:
+            continue
+        try:
+            parts = counters.anthropic(entry)
+        except msgspec.ValidationError:
+            continue
+        if parts is not None:
+            found.append(Pass(kind=kind, usage=parts, model=intern(text_of(entry.get("model")))))
+    plain = len(found) < 2 and all(each.kind == "message" for each in found)
+    return () if plain else tuple(found)
+
+
+def _edits(answer: Mapping[str, Any]) -> Iterator[ServerEdit]:
+    """What the API says that it took out of the prompt; an entry of another shape says nothing."""
+    management = answer.get("context_management")
+    applied = management.get("applied_edits") if isinstance(management, dict) else None
+    for edit in applied if isinstance(applied, list) else ():
+        kind = text_of(edit.get("type")) if isinstance(edit, dict) else ""
+        for name, counter in CLEARED.items():
+            if kind.startswith(name):
+                count, tokens = _whole(edit.get(counter)), _whole(edit.get("cleared_input_tokens"))
+                if count:
+                    yield ServerEdit(kind=name, count=count, tokens=tokens)
+    changes = answer.get("input_transformations")
+    for change in changes if isinstance(changes, list) else ():
+        if isinstance(change, dict) and change.get("type") == "thinking_dropped":
+            yield ServerEdit(kind="thinking_dropped", count=1, path=text_of(change.get("path")))
+
+
+CLEARED = {"clear_tool_uses": "cleared_tool_uses", "clear_thinking": "cleared_thinking_turns"}
+"""Beginnings of the types of edits, and where each says how many it cleared."""
+
+
+def _whole(value: Any) -> int:
+    """A count; 0 for what is none."""
+    return value if type(value) is int and 0 < value <= counters.MOST else 0
+
+
+def _begins_with_compaction(answer: Mapping[str, Any]) -> bool:
+    """Whether a summary that was made for this answer stands at its start; one without content is a
+    compaction that failed (compaction page, 2026-10-08)."""
+    content = answer.get("content")
+    if isinstance(content, Raw):
+        content = msgspec.json.decode(content) if b'"compaction"' in bytes(content) else []
+    first = content[0] if isinstance(content, list) and content else None
+    return (
+        isinstance(first, Mapping)
+        and first.get("type") == "compaction"
+        and bool(first.get("content") or first.get("encrypted_content"))
     )
-    return tuple(found for found in passes if found is not None)
 
 
 def _tool_uses(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:

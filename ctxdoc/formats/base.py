@@ -11,10 +11,11 @@ from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from ctxdoc.formats.fold import Folded, Folder
 from ctxdoc.formats.source import Document, Source, reason_of
-from ctxdoc.model import Body, Request, Skipped, Trait
+from ctxdoc.model import NEUTRAL, Body, Request, Skipped, Trait
 
 Item = Request | Skipped
 MAX_COST = 1_000_000
@@ -138,6 +139,10 @@ def _is_utf8(data: bytes | Raw) -> bool:
     return True
 
 
+EXPECTED = NEUTRAL.union(Body.__struct_fields__) - {"others"}
+"""Members of a body that are either read or neutral."""
+
+
 def opens_json(source: Source) -> bool:
     """Whether the first line of a file, or the one after a cut one, is JSON: lines inside of a YAML
     text can look so too."""
@@ -147,7 +152,12 @@ def opens_json(source: Source) -> bool:
 
 def read_body(raw: Raw | bytes) -> Body:
     """A Messages API body; raises msgspec.DecodeError for anything else."""
-    return msgspec.json.decode(raw, type=Body)
+    body = msgspec.json.decode(raw, type=Body)
+    members = msgspec.json.decode(raw, type=dict[str, Raw])
+    if members.keys() <= EXPECTED:
+        return replace(body, others=()) if body.others else body
+    others = {name: bytes(value) for name, value in members.items() if name not in EXPECTED}
+    return replace(body, others=tuple(sorted(others.items())))
 
 
 def read_time(value: Any) -> datetime | None:

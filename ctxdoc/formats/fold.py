@@ -231,6 +231,7 @@ def _small(
         tools=tools,  # type: ignore[arg-type]
         system=system,  # type: ignore[arg-type]
         max_tokens=body.max_tokens,
+        others=body.others,
         **values,
     )
 
@@ -254,6 +255,10 @@ SETTINGS = (
     "thinking",
     "output_config",
     "output_format",
+    "context_management",
+    "inference_geo",
+    "service_tier",
+    "fallbacks",
     "speed",
     "mcp_servers",
     "container",

@@ -78,7 +78,7 @@ def usages_of(row: Row) -> tuple[Usage, ...]:
     response = row.request.response
     if row.reported is None or response is None or row.repeated:
         return ()
-    return (row.reported, *response.iterations)
+    return (row.reported, *(each.usage for each in response.extra_passes))
 
 
 def reported_of(replay: Replay) -> list[Usage]:
@@ -309,8 +309,9 @@ def _request_json(row: Row, excerpts: bool) -> dict[str, Json]:
         "cost_without_cache": money_json(row.without_cache),
         "contradiction": (usage.contradiction or None) if usage else None,
         "compaction": [
-            _usage_json(passed)
-            for passed in (request.response.iterations if request.response else ())
+            _usage_json(each.usage)
+            for each in (request.response.passes if request.response else ())
+            if each.kind == "compaction"
         ],
         "notes": list(request.notes),
     }

@@ -190,7 +190,7 @@ class TestClaudeCode:
             [written(tmp_path / "a.jsonl", answer(usage=counted(iterations=passes)))]
         ).requests
         assert request.response is not None
-        assert [p.uncached for p in request.response.iterations] == [9]
+        assert [p.usage.uncached for p in request.response.extra_passes] == [9]
 
 
 class TestClaudeCodeAgents:
