@@ -174,7 +174,7 @@ class Body(Struct, frozen=True):
     max_tokens: int | None = None
     thread: Raw = NULL
     """Set on a body that creates a message thread, and on one that is only the end of it."""
-    others: tuple[tuple[str, bytes], ...] = ()
+    others: tuple[tuple[str, bytes], ...] = msgspec.field(name="", default=())
     """Members that have no field here and are not known to be neutral, by name; see `NEUTRAL`."""
 
 
