@@ -6,11 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
+from ctxdoc.api_word import api_word
 from ctxdoc.cache import Outcome, Refusal, Relax, find_refusal
 from ctxdoc.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS, Case, Part
 from ctxdoc.causes.changed_text import similarity
 from ctxdoc.causes.content import similar_systems, tool_names
 from ctxdoc.causes.history import INJECTED, asks_anew, looks_like_summary, text_of
+from ctxdoc.causes.sharing import is_promised, sharable_tokens
+from ctxdoc.causes.undocumented import both_of_a_batch
 from ctxdoc.diff import Change, common_segments, find_divergence, iter_changes
 from ctxdoc.errors import NoRequestError
 from ctxdoc.exchange import Exchange, Replayer
@@ -18,7 +21,8 @@ from ctxdoc.matching import Matcher, are_apart, gap_between, in_time
 from ctxdoc.model import Origin, Request, Section, Skipped
 from ctxdoc.prefix import Prefix
 from ctxdoc.render import Renderer
-from ctxdoc.segments import Segment
+from ctxdoc.segments import AT, Segment
+from ctxdoc.tokens import ERROR_SHARE
 
 NO_PARTS: dict[Part, int] = dict.fromkeys(Part, 0)
 SHORT_TEXT = 16
@@ -31,11 +35,13 @@ SIMILAR = 0.5
 def case_of_pair(before: Request, after: Request) -> Case:
     """Two requests of which nothing earlier is known."""
     replayer = Replayer()
-    one = replayer.measure(before, replayer.render(before))
+    prefixes = replayer.render(before), replayer.render(after)
+    one = replayer.told_by_replay(replayer.measure(before, prefixes[0]), prefixes[1])
     replayer.send(one)
-    two = replayer.measure(after, replayer.render(after), one)
+    two = replayer.measure(after, prefixes[1], one)
     alive = replayer.alive_for(one, two)
-    return _case(one, two, replayer.send(two), alive=alive)
+    was_read = replayer.was_read(one)
+    return _case(one, two, replayer.send(two), alive=alive, asked=True, was_read=was_read)
 
 
 def iter_cases(
@@ -97,10 +103,20 @@ class Cases:
         """
         exchange, before, earlier = self._matcher.next(number, chosen)
         alive = self._replayer.alive_for(before, exchange) if before is not None else None
+        was_read = before is not None and self._replayer.was_read(before)
         outcome = self._replayer.send(exchange)
         if before is None:
             return _case(replace(exchange, usage=None), exchange, outcome, first=True), None
-        return _case(before, exchange, outcome, alive=alive, whole_log=True), earlier
+        case = _case(
+            before,
+            exchange,
+            outcome,
+            alive=alive,
+            whole_log=True,
+            asked=chosen is not None,
+            was_read=was_read,
+        )
+        return case, earlier
 
 
 def _case(
@@ -111,11 +127,15 @@ def _case(
     first: bool = False,
     alive: int | None = None,
     whole_log: bool = False,
+    asked: bool = False,
+    was_read: bool = False,
 ) -> Case:
     usage = after.usage
     if usage is not None and usage.input == 0 and after.request.refused:
         usage = None
     same = not first and after.request.is_same_response(before.request)
+    if not first and before.answered is not None and _gives_back(before, after):
+        before = before.answered
     divergence = None if first else find_divergence(before.prefix, after.prefix)
     case = Case(
         before=before,
@@ -135,8 +155,32 @@ def _case(
         same_response=same,
         related=False,
         whole_log=whole_log,
+        asked=asked,
+        by_server=_is_by_server(before.prefix, after.prefix, divergence),
+        was_read=was_read,
     )
-    return replace(case, part=_first_part(case)) if first else _attributed(case, alive)
+    if first:
+        return replace(case, part=_first_part(case))
+    case = _attributed(case, alive)
+    word = api_word(case)
+    return replace(case, api_agrees=word is not None and bool(word.agrees))
+
+
+def _gives_back(before: Exchange, after: Exchange) -> bool:
+    """Whether a request gives back the answer of another, as it was or changed."""
+    body = before.request.body
+    index = len(body.messages) if body is not None else -1
+    return any(s.rank[1] == index and s.role == "assistant" for s in _blocks(after.prefix))
+
+
+def _is_by_server(before: Prefix, after: Prefix, divergence: Change | None) -> bool:
+    """Whether the bodies are equal where the prompts differ: the API took something out."""
+    if divergence is None or (before.sent is None and after.sent is None):
+        return False
+    sent = find_divergence(before.as_sent, after.as_sent)
+    if sent is None:
+        return True
+    return sent.index > divergence.index and sent.place.pointer != divergence.place.pointer
 
 
 def _first_part(case: Case) -> Part:
@@ -153,16 +197,22 @@ def _all_changes(
 
 
 def _identical(before: Exchange, after: Exchange) -> int:
-    index = common_segments(before.prefix, after.prefix) - 1
-    while index >= 0 and not after.prefix.segments[index].is_block:
+    """Tokens of the leading blocks that both bodies have, whatever the API made of them."""
+    one, two = before.prefix.as_sent, after.prefix.as_sent
+    index = common_segments(one, two) - 1
+    while index >= 0 and not two.segments[index].is_block:
         index -= 1
-    return after.sizes.at(index)
+    if after.prefix.sent is None:
+        return after.sizes.at(index)
+    if before.prefix.sent is None:
+        return before.sizes.at(index)
+    return after.sizes.at(common_segments(before.prefix, after.prefix) - 1)
 
 
 def _refusal(after: Exchange) -> Refusal | None:
     if after.usage is not None and not after.request.refused:
         return None
-    return find_refusal(after.prefix)
+    return find_refusal(after.prefix.as_sent)
 
 
 def _attributed(case: Case, alive: int | None) -> Case:
@@ -174,9 +224,14 @@ def _attributed(case: Case, alive: int | None) -> Case:
         return replace(case, part=Part.RECORD)
     if case.refusal is not None or case.after.request.refused:
         return replace(case, part=Part.REFUSAL)
+    read = _first_read(case)
+    if _reads_another(case, read):
+        return replace(case, part=Part.NOTHING)
     related, cached = _sharable(case)
+    if related and not case.asked and not is_promised(case) and not _goes_on(case):
+        related, cached = False, case.outcome.could_read[Relax.REACH]
+        case = replace(case, sharable=sharable_tokens(case))
     could = case.outcome.could_read
-    read = case.counters.cache_read
     # Entries of other requests that go on differently are no part of this comparison.
     reached = [max(read, min(_as_read(tokens, read), case.identical)) for tokens in could]
     # What had ended would have been lost without a difference too.
@@ -191,17 +246,98 @@ def _attributed(case: Case, alive: int | None) -> Case:
         Part.REACH: reached[Relax.REACH] - reached[Relax.PLACE] + (rest if appended else 0),
         Part.DIVERGENCE: 0 if appended else rest,
     }
-    worth = {part: tokens for part, tokens in due.items() if tokens > TOLERANCE_TOKENS}
-    parts = NO_PARTS | worth if worth else NO_PARTS
     if related:
         cached = max(cached, reached[Relax.REACH])
+    if case.before.cached is not None:
+        # What its counters say goes before what the model has of earlier requests.
+        cached = min(cached, max(case.before.cached, read))
+    if appended:
+        cached = min(cached, max(_as_read(case.identical, read), read))
     lost = max(0, cached - read)
-    part = max(worth, key=worth.__getitem__) if worth else Part.NOTHING
-    if not cached and not read:
-        part = Part.NEVER_CACHED if _never_caches(case) else Part.COLD
-    elif not parts[part] or lost <= TOLERANCE_TOKENS:
-        part = Part.NOTHING
-    return replace(case, cached=cached, lost=lost, parts=parts, part=part, related=related)
+    worth = {part: tokens for part, tokens in due.items() if tokens > TOLERANCE_TOKENS}
+    worth = worth if lost > TOLERANCE_TOKENS else {}
+    case = replace(case, cached=cached, lost=lost, related=related)
+    case = _settled(case, worth)
+    return replace(case, part=_main_part(case))
+
+
+def _main_part(case: Case) -> Part:
+    """What explains most of a loss, or what there is where nothing was lost."""
+    parts = case.parts
+    if not case.cached and not case.counters.cache_read:
+        if case.sharable:
+            return Part.WASTE
+        return Part.NEVER_CACHED if _never_caches(case) else Part.COLD
+    part = max(parts, key=parts.__getitem__)
+    if case.sharable and not case.is_loss:
+        return Part.WASTE
+    return part if parts[part] and case.is_loss else Part.NOTHING
+
+
+def _settled(case: Case, worth: dict[Part, int]) -> Case:
+    """The parts of a loss where what is known goes before what the model says: a twin that was sent
+    before the first answer began, a setting whose reach is not documented."""
+    parts = NO_PARTS | worth
+    provider = parts[Part.PROVIDER]
+    if provider and _is_twin(case):
+        parts |= {Part.PROVIDER: 0, Part.VISIBILITY: parts[Part.VISIBILITY] + provider}
+    elif provider and _may_reach_further(case):
+        parts |= {Part.PROVIDER: 0, Part.DIVERGENCE: parts[Part.DIVERGENCE] + provider}
+        # The equal start is what the cache took for one.
+        identical = min(case.identical, case.counters.cache_read)
+        return replace(case, parts=parts, beyond_setting=True, identical=identical)
+    return replace(case, parts=parts)
+
+
+TWIN_SECONDS = 10.0
+"""Seconds within which a first answer may not have begun, where the log has no time of it."""
+
+
+def _is_twin(case: Case) -> bool:
+    """Whether two requests wrote the same prefix side by side: the later one began while the first
+    was answered, or within some seconds where nothing tells how long that took."""
+    if case.gap is None or case.gap < 0 or not case.measured:
+        return False
+    one, two = case.before.usage, case.counters
+    if one is None or not two.cache_write or one.cache_read > TOLERANCE_TOKENS + two.cache_read:
+        return False
+    took = case.before.request.duration
+    return case.gap < (TWIN_SECONDS if took is None else took) or both_of_a_batch(case)
+
+
+REACH_UNKNOWN = ("thinking", "effort", "output_format", "task_budget")
+"""Settings that the messages are cached under at least; on some models, nobody says which, tools and
+system prompt are too (facts 1.7)."""
+
+
+def _may_reach_further(case: Case) -> bool:
+    return any(
+        segment.kind == "setting" and segment.rank[0] in map(AT.get, REACH_UNKNOWN)
+        for change in case.changes
+        if (segment := change.after or change.before) is not None
+    )
+
+
+def _first_read(case: Case) -> int:
+    """Tokens that the first pass over the prompt read."""
+    response = case.after.request.response
+    listed = response.prompt_passes if response and case.after.passes else ()
+    return listed[0].cache_read if listed and case.measured else case.counters.cache_read
+
+
+ELSEWHERE_SHARE = 0.05
+"""Share of the equal start by which its computed size may be off."""
+
+
+def _reads_another(case: Case, read: int) -> bool:
+    """Whether more was read than both requests share: then it goes on from another one, whose entry
+    it read, and missed nothing of this one's."""
+    if not case.measured or case.divergence is None or case.by_server:
+        return False
+    slack = max(2 * TOLERANCE_TOKENS, ELSEWHERE_SHARE * case.identical)
+    if case.after.sizes.origin is Origin.ESTIMATED or case.after.passes:
+        slack = max(slack, ERROR_SHARE * case.identical)
+    return read > case.identical + slack
 
 
 def _as_read(tokens: int, read: int) -> int:
@@ -217,19 +353,28 @@ def _never_caches(case: Case) -> bool:
 def _sharable(case: Case) -> tuple[bool, int]:
     """Whether the later request should share the earlier one's prefix, and how much of it was
     cached."""
-    before = case.before
+    before, change = case.before, case.divergence
     reach = case.outcome.could_read[Relax.REACH]
-    if case.divergence is None and before.prefix.row:
+    if change is None and before.prefix.row:
         return True, _cached_by(before, None)
+    if change is not None and _ends_within(change):
+        # It ends where the earlier one goes on: what lies behind its end is none of its prefix.
+        return True, reach
     if asks_anew(case) and len(case.changes) == 1:
         if reach or not _marks_too_late(case):
             return True, reach
-        return True, _cached_by(before, None)
+        return (False, 0) if case.was_read else (True, _cached_by(before, None))
     if _continues(case):
         return True, _cached_by(before, None)
     if _same_agent(case):
         return True, _cached_by(before, Section.MESSAGES)
     return False, reach
+
+
+def _ends_within(change: Change) -> bool:
+    """Whether the later prompt is over where the earlier one goes on with messages."""
+    gone = change.before
+    return change.after is None and gone is not None and gone.section is Section.MESSAGES
 
 
 def _marks_too_late(case: Case) -> bool:
@@ -244,22 +389,51 @@ def _marks_too_late(case: Case) -> bool:
     return min(map(len, texts)) >= LONG_TEXT and similarity(*texts) >= SIMILAR
 
 
+def _goes_on(case: Case) -> bool:
+    """Whether two requests are of one conversation, as the log or their messages tell."""
+    one, two = case.before.request, case.after.request
+    return bool(one.session and one.session == two.session) or _continues(case)
+
+
+LONG_MESSAGE = 400
+"""Bytes from which on one equal message is enough to tell a conversation by."""
+EQUAL_MESSAGES = 2
+"""Shorter ones that tell it."""
+
+
 def _continues(case: Case) -> bool:
-    """Whether both requests hold the same conversation."""
-    before, after = (_blocks(e.prefix) for e in (case.before, case.after))
+    """Whether both requests hold the same conversation: the log or the person who asks says so, or they
+    share more than the minimum of the prompt, or more than one short message."""
+    before, after = (_blocks(e.prefix.as_sent) for e in (case.before, case.after))
     if not before or not after:
         return False
-    if are_apart(case.before.request, case.after.request):
+    one, two = case.before.request, case.after.request
+    said = case.asked or bool(one.session and one.session == two.session)
+    known = {s.digest: s for s in before}
+    shared = [known[s.digest] for s in after if s.digest in known and _is_said_once(s)]
+    if are_apart(one, two):
         # Many conversations begin with the same words.
-        known = {s.digest for s in before[1:]}
-        return any(s.digest in known and _is_said_once(s) for s in after[1:])
-    known = {s.digest for s in before}
-    if any(s.digest in known and _is_said_once(s) for s in after):
+        shared = [segment for segment in shared if segment is not before[0]]
+        return _are_telling(shared)
+    if said and (shared or before[0].digest == after[0].digest):
         return True
-    if before[0].digest == after[0].digest or looks_like_summary(case):
+    if shared and case.identical >= case.after.prefix.rule.minimum:
+        return True
+    if _are_telling(shared):
+        return True
+    if not said and not similar_systems(case.before.prefix, case.after.prefix):
+        return False
+    if looks_like_summary(case):
         return True
     texts = [_opening_text(e.prefix) for e in (case.before, case.after)]
     return min(map(len, texts)) >= LONG_TEXT and similarity(*texts) >= SIMILAR
+
+
+def _are_telling(shared: list[Segment]) -> bool:
+    """Whether messages that two requests share are more than one short one."""
+    if any(segment.size >= LONG_MESSAGE for segment in shared):
+        return True
+    return len({segment.digest for segment in shared}) >= EQUAL_MESSAGES
 
 
 def _is_said_once(segment: Segment) -> bool:
@@ -296,16 +470,15 @@ def _same_agent(case: Case) -> bool:
 def _cached_by(before: Exchange, end: Section | None) -> int:
     """Tokens up to the last breakpoint of a request that was in the cache after it, ahead of
     `end`."""
-    prefix, usage = before.prefix, before.usage
+    prefix, known = before.prefix, before.cached
     if before.request.refused:
         return 0
+    if known is not None and (not known or end is None):
+        return known
     marks = [
         i
         for i in prefix.breakpoints
         if prefix.segments[i].section is not end and before.sizes.at(i) >= prefix.rule.minimum
     ]
-    if usage is not None:
-        whole = usage.cache_read + usage.cache_write
-        if not whole or end is None:
-            return whole
-    return before.sizes.at(marks[-1]) if marks else 0
+    size = before.sizes.at(marks[-1]) if marks else 0
+    return size if known is None else min(size, known)

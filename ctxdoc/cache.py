@@ -45,6 +45,8 @@ class Entry(Struct, frozen=True, kw_only=True):
     visible: datetime | None
     """Readable from then on."""
     place: tuple[tuple[str, str], ...]
+    used: bool = False
+    """Whether it was read."""
 
 
 class Relax(IntEnum):
@@ -75,11 +77,11 @@ class Cache:
         self._entries: dict[bytes, tuple[Entry, ...]] = {}
         """Of one prefix, an entry for each place."""
 
-    def send(self, step: Step) -> Outcome:
-        """Looks a request up, then stores what it writes."""
+    def send(self, step: Step, *, stores: bool = True) -> Outcome:
+        """Looks a request up, then stores what it writes, unless it is known that it wrote nothing."""
         hits = self._hits(step)
         hit = hits[0]
-        usage = self._settle(step, hit)
+        usage = self._settle(step, hit) if stores else _usage(step, hit)
         return Outcome(
             usage=usage, hit=hit, could_read=tuple(step.sizes.at(index) for index in hits)
         )
@@ -94,7 +96,7 @@ class Cache:
             self._renew(step, hit)
         for mark in step.marks:
             if _cacheable(step, mark.index) and (hit is None or mark.index > hit):
-                self._store(step, mark)
+                self.store(step, mark)
         return _usage(step, hit)
 
     def longest_live(self, prefix: Prefix, step: Step) -> int | None:
@@ -129,11 +131,16 @@ class Cache:
         """A hit renews its own entry; those of shorter prefixes keep their time."""
         key = step.prefix.keys[index]
         self._entries[key] = tuple(
-            _aged(entry, step) if _live(entry, step, Relax.NOTHING) else entry
+            _aged(entry, step, used=True) if _live(entry, step, Relax.NOTHING) else entry
             for entry in self._entries[key]
         )
 
-    def _store(self, step: Step, mark: Mark) -> None:
+    def is_used(self, key: bytes) -> bool:
+        """Whether an entry of a prefix was read."""
+        return any(entry.used for entry in self._entries.get(key, ()))
+
+    def store(self, step: Step, mark: Mark) -> None:
+        """Stores the entry that a breakpoint asks for."""
         visible = step.began
         if visible is None and step.at is not None:
             visible = step.at + FIRST_RESPONSE
@@ -146,10 +153,16 @@ class Cache:
 LIFETIMES = {ttl: timedelta(seconds=seconds) for ttl, seconds in RULES.ttl_seconds.items()}
 
 
-def _aged(entry: Entry, step: Step) -> Entry:
+def _aged(entry: Entry, step: Step, *, used: bool = False) -> Entry:
     """The clock starts with the request that wrote or read the entry."""
     expires = step.at + LIFETIMES[entry.ttl] if step.at else None
-    return Entry(ttl=entry.ttl, expires=expires, visible=entry.visible, place=entry.place)
+    return Entry(
+        ttl=entry.ttl,
+        expires=expires,
+        visible=entry.visible,
+        place=entry.place,
+        used=used or entry.used,
+    )
 
 
 def _live(entry: Entry, step: Step, relax: Relax) -> bool:

@@ -47,6 +47,16 @@ class Finding(Struct, frozen=True, kw_only=True):
     cause: Cause
     match: Match
 
+    @property
+    def fix(self) -> str:
+        """What to change."""
+        return self.match.fix or self.cause.fix
+
+    @property
+    def avoidable(self) -> bool:
+        """Whether something can be done about it."""
+        return self.cause.avoidable and self.match.avoidable
+
 
 class Sent(Struct, frozen=True, kw_only=True):
     """One live sending."""
@@ -96,54 +106,6 @@ class Cost(Struct, frozen=True):
         if self.paid is None or self.if_hit is None:
             return None
         return self.paid - self.if_hit
-
-
-class ApiWord(Struct, frozen=True, kw_only=True):
-    """What the API itself says of a miss (cache-diagnostics page, 2026-09-26)."""
-
-    reason: str
-    agrees: bool | None
-    """Whether a difference stands where it says; None where it names no place, or the bodies are not
-    there to tell."""
-    text: str
-
-
-SAID_OF = {
-    "model_changed": (Section.MODEL, Section.SETTINGS),
-    "system_changed": (Section.SYSTEM,),
-    "tools_changed": (Section.TOOLS,),
-    "messages_changed": (Section.MESSAGES,),
-}
-"""Where each reason of the API points."""
-SAYS_NOTHING = {
-    "previous_message_not_found": "it has no fingerprint of the request before; this says nothing of a change",
-    "unavailable": "tools, system and messages match, and it does not compare the rest",
-}
-
-
-def api_word(case: Case) -> ApiWord | None:
-    """The reason in a recorded answer beside the differences that were found; None where it gave none."""
-    response = case.after.request.response
-    return word_of(response.miss_reason, case) if response and response.miss_reason else None
-
-
-def word_of(reason: str, case: Case) -> ApiWord:
-    """A reason that the API gave beside the differences that were found."""
-    if reason in SAYS_NOTHING:
-        return ApiWord(reason=reason, agrees=None, text=SAYS_NOTHING[reason])
-    places = SAID_OF.get(reason)
-    if places is None or case.alone:
-        return ApiWord(reason=reason, agrees=None, text="there is nothing here to hold beside it")
-    found = [change.place for change in case.changes if change.place.section in places]
-    if found:
-        byte = f", byte {found[0].byte:,}" if found[0].byte is not None else ""
-        return ApiWord(reason=reason, agrees=True, text=f"that is {found[0].pointer}{byte}")
-    other = f"the first difference is {case.where}" if case.where else "nothing differs"
-    return ApiWord(
-        reason=reason,
-        agrees=False,
-        text=f"{other}; the API compares with the request that `diagnostics` names, which may be another",
-    )
 
 
 class Diagnosis(Struct, frozen=True, kw_only=True):
@@ -231,7 +193,7 @@ def diagnose_log(
 def _is_fault(found: Diagnosis) -> bool:
     """Whether something is to be done about a request, or was lost in it."""
     cause = found.finding.cause
-    return cause.group is not Group.HEALTHY and (cause.avoidable or found.case.is_loss)
+    return cause.group is not Group.HEALTHY and (found.finding.avoidable or found.case.is_loss)
 
 
 def _choice(faults: list[int], count: int) -> str:
@@ -414,6 +376,8 @@ def _too_short(case: Case) -> bool:
 def first_difference(case: Case) -> Place | None:
     """Where a request first differs from the one it is compared with; None where it only appends."""
     if case.part is Part.RECORD:
+        return None
+    if case.by_server:
         return None
     if case.divergence is not None:
         return case.divergence.place

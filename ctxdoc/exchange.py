@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from ctxdoc.cache import FIRST_RESPONSE_SECONDS, Cache, Outcome, Step, find_refusal
 from ctxdoc.diff import common_segments
-from ctxdoc.model import Origin, Request, Usage
+from ctxdoc.model import Origin, Request, Section, Usage
 from ctxdoc.prefix import Prefix
 from ctxdoc.providers import RULES
-from ctxdoc.render import Renderer
-from ctxdoc.tokens import Ledger, Sizes, Weigh, weight_of
+from ctxdoc.render import SERVER_RESULTS, Renderer
+from ctxdoc.tokens import Ledger, Sizes, Weigh, hidden_tokens, is_opaque, weight_of
 
 
 class Exchange(Struct, frozen=True, kw_only=True):
@@ -21,12 +21,46 @@ class Exchange(Struct, frozen=True, kw_only=True):
 
     request: Request
     prefix: Prefix
+    """The prompt as the cache saw it."""
     sizes: Sizes
     usage: Usage | None
-    """Reported counters, corrected where they counted the cached part twice."""
-    double_counted: bool = False
+    """Reported counters, as they were reported."""
+    corrected: Usage | None = None
+    """The counters without the cached part, where it is proved that the log counts it twice."""
+    passes: bool = False
+    """Whether the counters add up several passes over the prompt, and so tell no size of it."""
     breakpoints_assumed: bool = False
     """The API cached although the recorded body has no breakpoint."""
+    hour_lost: bool = False
+    """Whether the body asks for entries of an hour, and the counters show five-minute ones only."""
+    answered: Exchange | None = None
+    """The same with the calls and results of server tools in its answer, which the API had in the prompt
+    of its later passes."""
+
+    @property
+    def double_counted(self) -> bool:
+        """Whether the log counts the cached part twice."""
+        return self.corrected is not None
+
+    @property
+    def cached(self) -> int | None:
+        """Tokens that its counters show in the cache behind it; None where they do not tell.
+
+        Of several passes that are not listed it is a bound: the first one read at most half of what
+        all of them read.
+        """
+        usage = self.usage
+        if usage is None:
+            return None
+        response = self.request.response
+        listed = response.prompt_passes if response else ()
+        if listed:
+            return listed[-1].cache_read + listed[-1].cache_write
+        if self.passes:
+            bound = usage.cache_write + usage.cache_read // 2
+            marks = self.prefix.breakpoints
+            return min(bound, self.sizes.at(marks[-1])) if marks else bound
+        return usage.cache_read + usage.cache_write
 
 
 class Replayer:
@@ -38,6 +72,8 @@ class Replayer:
         self.ledger = Ledger(weigh)
         self._ttls: dict[str, str] = {}
         """Lifetimes that counters have shown, by model."""
+        self._hours_lost: set[str] = set()
+        """Models whose entries of an hour are cut to five minutes on the way."""
 
     def render(self, request: Request) -> Prefix:
         """The prompt of a request; raises NoRequestError for a body that cannot be rendered."""
@@ -45,34 +81,81 @@ class Replayer:
 
     def measure(self, request: Request, prefix: Prefix, before: Exchange | None = None) -> Exchange:
         """Sizes a rendered prompt."""
-        usage = request.usage
+        usage, passes = request.usage, passed_often(request)
         assumed = bool(usage and usage.cache_read + usage.cache_write and not prefix.breakpoints)
         if usage is not None and assumed:
             prefix = _with_assumed_breakpoints(prefix, self._ttl_of(prefix, usage))
-        corrected = _corrected(prefix, usage)
-        if before is not None and corrected is not None:
-            self._note_read(before, prefix, corrected.cache_read)
-        return Exchange(
+        prefix = self._behind_summary(request, prefix, before)
+        hour_lost = self._is_hour_lost(prefix, usage, passes)
+        if hour_lost:
+            prefix = _with_five_minutes(prefix)
+        corrected = None if assumed or passes else _corrected(prefix, usage)
+        sizing = _sizing(request, corrected or usage, passes)
+        if before is not None and sizing is not None and not before.passes:
+            self._note_read(before, prefix, sizing.cache_read)
+        found = Exchange(
             request=request,
             prefix=prefix,
             sizes=self.ledger.measure(
-                prefix,
-                None if _passed_often(request) else corrected,
-                (before.prefix, before.sizes) if before else None,
-                request.counted,
+                prefix, sizing, (before.prefix, before.sizes) if before else None, request.counted
             ),
-            usage=corrected,
-            double_counted=corrected is not usage,
+            usage=usage,
+            corrected=corrected,
+            passes=passes,
             breakpoints_assumed=assumed,
+            hour_lost=hour_lost,
         )
+        longer = self.renderer.answered(request, prefix) if passes else None
+        if longer is None:
+            return found
+        sizes = self.ledger.measure(longer, None, (prefix, found.sizes), None)
+        return replace(found, answered=replace(found, prefix=longer, sizes=sizes))
 
-    def measure_again(self, request: Request, prefix: Prefix) -> Exchange:
-        """A request that was measured before and let go; nothing is learned from it again."""
+    def measure_again(self, request: Request, prefix: Prefix, *, often: bool = False) -> Exchange:
+        """A request that was measured before and let go; nothing is learned from it again. With
+        `often` its counters turned out to add up several passes."""
         ledger, self.ledger = self.ledger, self.ledger.copied()
         try:
-            return self.measure(request, prefix)
+            if not often:
+                return self.measure(request, prefix)
+            found = self.measure(replace(request, response=None), prefix)
+            return replace(found, request=request, usage=request.usage, passes=True)
         finally:
             self.ledger = ledger
+
+    def told_by_replay(self, before: Exchange, prefix: Prefix) -> Exchange:
+        """An earlier request beside a later one that gives its answer back: where that holds calls of
+        server tools, its counters add up several passes, though the log does not hold the answer."""
+        if before.passes or before.usage is None or not _replays_server_tools(before, prefix):
+            return before
+        for mark in before.prefix.breakpoints:
+            self.ledger.known.pop(before.prefix.keys[mark], None)
+        return self.measure_again(before.request, before.prefix, often=True)
+
+    def _behind_summary(self, request: Request, prefix: Prefix, before: Exchange | None) -> Prefix:
+        """The prompt behind the summary that the API made for this answer, where the counters are
+        those of that prompt: they are far below what the body holds."""
+        usage = request.usage
+        if usage is None or request.response is None or not request.response.compacted:
+            return prefix
+        compacted = self.renderer.compacted(request, prefix)
+        if compacted is None:
+            return prefix
+        summaries = [p.usage.input for p in request.response.passes if p.kind == "compaction"]
+        known = before.sizes.at(common_segments(before.prefix, prefix) - 1) if before else 0
+        whole = max((*summaries, known)) or self.ledger.measure(prefix, None).total
+        return compacted if usage.input < SUMMARY_SHARE * whole else prefix
+
+    def _is_hour_lost(self, prefix: Prefix, usage: Usage | None, passes: bool) -> bool:
+        """Whether the markers of an hour reached the API as plain ones: what is written says so, and
+        where nothing is, what was written last for the model."""
+        asked = {mark.ttl for mark in prefix.marks}
+        if asked != {"1h"}:
+            return False
+        if usage is not None and usage.split_known and usage.cache_write and not passes:
+            lost = usage.cache_write_1h == 0
+            (self._hours_lost.add if lost else self._hours_lost.discard)(prefix.root)
+        return prefix.root in self._hours_lost
 
     def _ttl_of(self, prefix: Prefix, usage: Usage) -> str:
         """The lifetime that the counters show; where a request writes nothing, the last one shown for
@@ -83,7 +166,7 @@ class Replayer:
 
     def _note_read(self, before: Exchange, prefix: Prefix, tokens: int) -> None:
         """What was read ends at the earlier request's breakpoint of the nearest size."""
-        if before.usage and tokens == before.usage.cache_read + before.usage.cache_write:
+        if before.cached is not None and tokens == before.cached:
             # Its last breakpoint, which its own counters have shown.
             return
         shared = common_segments(before.prefix, prefix)
@@ -91,17 +174,33 @@ class Replayer:
         if not tokens or not marks:
             return
         nearest = min(marks, key=lambda m: abs(before.sizes.at(m) - tokens))
+        if not can_have(prefix, nearest, tokens):
+            return
         if prefix.keys[nearest] not in self.ledger.known:
             self.ledger.note(prefix, tokens, nearest)
 
     def send(self, exchange: Exchange) -> Outcome:
-        """Looks the request up and stores what it writes; a refused one writes nothing."""
+        """Looks the request up and stores what it writes; one that was refused, or whose counters say
+        that nothing was cached, writes nothing."""
         step = step_of(exchange)
         if exchange.request.refused or (not exchange.usage and find_refusal(exchange.prefix)):
             return Cache().send(
                 replace(step, prefix=replace(step.prefix, segments=()), sizes=NO_SIZES, marks=())
             )
-        return self.cache.send(step)
+        if exchange.cached == 0:
+            return self.cache.send(step, stores=False)
+        outcome = self.cache.send(step)
+        if exchange.answered is not None and exchange.answered.prefix.marks:
+            # The last mark is the API's own, behind the results.
+            self.cache.store(step_of(exchange.answered), exchange.answered.prefix.marks[-1])
+        return outcome
+
+    def was_read(self, exchange: Exchange) -> bool:
+        """Whether an entry of a request was read, by its own counters or by a later request."""
+        usage = exchange.usage
+        if usage is not None and usage.cache_read:
+            return True
+        return any(self.cache.is_used(exchange.prefix.keys[m]) for m in exchange.prefix.breakpoints)
 
     def alive_for(self, before: Exchange, after: Exchange) -> int | None:
         """Tokens of an earlier prompt whose entries still live when a later request is sent; None
@@ -116,14 +215,41 @@ class Replayer:
         return before.sizes.at(self.cache.longest_live(before.prefix, step_of(after)))
 
 
-def _passed_often(request: Request) -> bool:
+SUMMARY_SHARE = 0.8
+"""Counters of less than so much of a prompt are those of another one, which a summary begins."""
+
+
+def passed_often(request: Request) -> bool:
     """Whether the counters add up several passes over the prompt, and so tell no size of it."""
-    return request.response is not None and request.response.several_passes
+    response = request.response
+    return response is not None and (response.several_passes or len(response.prompt_passes) > 1)
+
+
+def _sizing(request: Request, usage: Usage | None, passes: bool) -> Usage | None:
+    """The counters that tell the size of the prompt as it was sent: of several passes the first, where
+    they are listed."""
+    if not passes:
+        return usage
+    listed = request.response.prompt_passes if request.response else ()
+    return listed[0] if listed else None
+
+
+def _replays_server_tools(before: Exchange, prefix: Prefix) -> bool:
+    """Whether a later prompt gives back an answer in which the API ran tools."""
+    body = before.request.body
+    index = len(body.messages) if body is not None else -1
+    return any(
+        s.section is Section.MESSAGES
+        and s.rank[1] == index
+        and s.role == "assistant"
+        and s.kind in SERVER_RESULTS
+        for s in prefix.segments[len(before.prefix.segments) :]
+    )
 
 
 def is_whole(exchange: Exchange) -> bool:
     """Whether its counters state the size of its prompt."""
-    return bool(exchange.usage and exchange.usage.input) and not _passed_often(exchange.request)
+    return bool(exchange.usage and exchange.usage.input) and not exchange.passes
 
 
 NO_SIZES = Sizes(upto=(), total=0, origin=Origin.NONE)
@@ -152,23 +278,42 @@ def _began(request: Request) -> datetime | None:
     return request.at + timedelta(seconds=seconds)
 
 
-def _corrected(prefix: Prefix, usage: Usage | None) -> Usage | None:
-    """Counters without the cached part that some loggers count in input_tokens as well.
+FRAME_TOKENS = 64
+"""Tokens that may stand around the blocks of a prompt without being in them."""
 
-    The evidence: input_tokens is at least as large as reads and writes together, although next to
-    nothing stands behind the last breakpoint.
+
+def can_have(prefix: Prefix, index: int, tokens: int) -> bool:
+    """Whether the prompt up to a segment can have so many tokens: a token is at least one byte, and
+    where nothing opaque stands there, that is all there is."""
+    segments = prefix.segments[: index + 1]
+    most = sum(segment.size for segment in segments) + FRAME_TOKENS + hidden_tokens(prefix)
+    return tokens <= most or any(map(is_opaque, segments))
+
+
+def _corrected(prefix: Prefix, usage: Usage | None) -> Usage | None:
+    """Counters without the cached part that some loggers count in input_tokens as well; None where that
+    is not proved.
+
+    The proof: input_tokens is more than can stand behind the last breakpoint, where nothing is whose
+    tokens its bytes do not bound; and without the cached part it fits.
     """
     if usage is None or not prefix.breakpoints:
-        return usage
+        return None
     cached = usage.cache_read + usage.cache_write
     rest = usage.uncached - cached
     if not cached or rest < 0:
-        return usage
+        return None
     behind = prefix.segments[prefix.breakpoints[-1] + 1 :]
-    share = sum(s.size for s in behind) / max(1, sum(s.size for s in prefix.segments))
-    if share > 0.5 * usage.uncached / (usage.uncached + cached):
-        return usage
+    most = sum(segment.size for segment in behind) + FRAME_TOKENS
+    if usage.uncached <= most or rest > most or any(map(is_opaque, behind)):
+        return None
     return replace(usage, uncached=rest)
+
+
+def _with_five_minutes(prefix: Prefix) -> Prefix:
+    """A prompt whose breakpoints lost their hour on the way."""
+    segments = tuple(replace(s, ttl="5m") if s.ttl else s for s in prefix.segments)
+    return replace(prefix, segments=segments)
 
 
 def _with_assumed_breakpoints(prefix: Prefix, ttl: str) -> Prefix:

@@ -73,7 +73,7 @@ class Breach(Struct, frozen=True, kw_only=True):
     daily: bool = False
     """Whether only a day is another one."""
     advice: str = ""
-    """What to do about what changed around a builder."""
+    """What to do in this case, where it is not what the cause says."""
 
 
 class Gated(Struct, frozen=True, kw_only=True):
@@ -259,6 +259,7 @@ def _breach(cause: Cause, rows: Sequence[Row], breaking: bool) -> Breach:
         place=first.place,
         requests=tuple(row.number for row in rows),
         pair=pair,
+        advice=first.miss.fix if first.miss else "",
         tokens=sum(tokens) if tokens else None,
         cost=None if None in costs else sum((cost or Decimal(0) for cost in costs), Decimal(0)),
     )

@@ -16,8 +16,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ctxdoc.api_word import word_of
 from ctxdoc.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS, Case
-from ctxdoc.diagnose import DoubleSend, Sent, word_of
+from ctxdoc.diagnose import DoubleSend, Sent
 from ctxdoc.errors import InputError
 from ctxdoc.exchange import Exchange
 from ctxdoc.formats.answer import response_of

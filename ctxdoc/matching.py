@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from ctxdoc.cache import places_differ
+from ctxdoc.diff import common_segments
 from ctxdoc.exchange import Exchange, Replayer
 from ctxdoc.model import Request
 from ctxdoc.prefix import Prefix
@@ -33,24 +35,45 @@ class Earlier:
         self._pairs: dict[bytes, int] = {}
         self._prefixes: dict[bytes, int] = {}
         """Up to the first message: what shares more than that shares a pair."""
-        self._last: int | None = None
+        self._lines: dict[tuple[str, bytes], int] = {}
+        """By session and first message: another session may hold the same messages."""
+        self._marks: dict[bytes, int] = {}
+        """Up to a breakpoint."""
+        self._last: dict[str, int] = {}
+        """By session, and by nothing."""
 
-    def iter_found(self, prefix: Prefix) -> Iterator[Found]:
+    def iter_found(self, prefix: Prefix, session: str) -> Iterator[Found]:
         """The candidates, the best first; at the end the last request, which shares nothing."""
         pairs, prefixes = self._pairs, self._prefixes
         pair = next((key for key in reversed(prefix.row) if key in pairs), None)
         if pair is not None:
             yield Found(pairs[pair], shares_much=pair != prefix.row[0])
+        if session and prefix.row and (session, prefix.row[0]) in self._lines:
+            yield Found(self._lines[session, prefix.row[0]], shares_much=True)
         ahead = prefix.keys[: len(prefix.keys) - len(prefix.row) + 1]
         key = next((key for key in reversed(ahead) if key in prefixes), None)
         if key is not None:
             yield Found(prefixes[key], shares_much=True)
-        if self._last is not None:
-            yield Found(self._last, shares_much=False)
+        for name in dict.fromkeys((session, "")):
+            if name in self._last:
+                yield Found(self._last[name], shares_much=False)
 
-    def add(self, prefix: Prefix, number: int) -> None:
+    def marked_as_long(self, prefix: Prefix, least: int) -> int | None:
+        """The request with a breakpoint at the end of the longest beginning that it shares with a
+        prompt; None where none shares more than `least` segments."""
+        for index in range(len(prefix.keys) - 1, least - 1, -1):
+            if prefix.keys[index] in self._marks:
+                return self._marks[prefix.keys[index]]
+        return None
+
+    def add(self, prefix: Prefix, marks: Sequence[int], session: str, number: int) -> None:
         """Makes a request one that later ones can continue."""
-        self._last = number
+        self._last[""] = number
+        if session:
+            self._last[session] = number
+            if prefix.row:
+                self._lines[session, prefix.row[0]] = number
+        self._marks.update((prefix.keys[mark], number) for mark in marks)
         self._pairs.update(dict.fromkeys(prefix.row, number))
         ahead = len(prefix.keys) - len(prefix.row) + 1
         self._prefixes.update(dict.fromkeys(prefix.keys[:ahead], number))
@@ -82,22 +105,42 @@ class Matcher:
         """
         request = self.requests[number]
         prefix = self._replayer.render(request)
-        earlier = chosen if chosen is not None else self._find(request, prefix)
+        earlier = chosen if chosen is not None else self._find(request, prefix.as_sent)
         before = self._exchange(earlier) if earlier is not None else None
+        if before is not None and chosen is None:
+            returned = self._before_a_setting(before, prefix)
+            if returned is not None and returned != earlier:
+                earlier, before = returned, self._exchange(returned)
+        if before is not None and earlier is not None:
+            told = self._replayer.told_by_replay(before, prefix)
+            if told is not before:
+                before = told
+                self._keep(earlier, told)
         exchange = self._replayer.measure(request, prefix, before)
         self._keep(number, exchange)
         if not request.refused:
-            self._index.add(prefix, number)
+            sent = prefix.as_sent
+            self._index.add(sent, exchange.prefix.as_sent.breakpoints, request.session, number)
             if self.consume and before is not None and earlier is not None:
-                self._let_go(earlier, before.prefix, prefix)
+                self._let_go(earlier, before.prefix.as_sent, sent)
         return exchange, before, earlier
+
+    def _before_a_setting(self, before: Exchange, prefix: Prefix) -> int | None:
+        """The request before a setting changed, where it is again what it was then: it did not change."""
+        shared = common_segments(before.prefix, prefix)
+        for segments in (before.prefix.segments, prefix.segments):
+            if shared < len(segments) and segments[shared].kind == "setting":
+                return self._index.marked_as_long(prefix.as_sent, shared)
+        return None
 
     def _find(self, request: Request, prefix: Prefix) -> int | None:
         """The request that this one goes on from, or shares most with; None where nothing says that
         it came after any."""
         other = None
-        for found in self._index.iter_found(prefix):
+        for found in self._index.iter_found(prefix, request.session):
             earlier = self.requests[found.number]
+            if not may_follow(earlier, request):
+                continue
             if are_apart(earlier, request):
                 other = found.number if found.shares_much and other is None else other
             elif other is None or found.shares_much:
@@ -132,6 +175,30 @@ def are_apart(before: Request, after: Request) -> bool:
     if before.session and after.session:
         return before.session != after.session
     return before.source != after.source and gap_between(before, after) is None
+
+
+DAY = 86_400
+"""Seconds after which a request goes on from none but one of its own session."""
+
+
+def may_follow(before: Request, after: Request) -> bool:
+    """Whether a request can go on from another, or share what that one cached.
+
+    Files of a folder are no conversation: without times nothing says which came first. Nor is a call of
+    another client or version, one in another file to another place, or one of another day, unless the log says that they are one
+    session.
+    """
+    if before.session and before.session == after.session:
+        return True
+    gap = gap_between(before, after)
+    if before.source != after.source and gap is None:
+        return False
+    if gap is not None and abs(gap) >= DAY:
+        return False
+    if before.source != after.source and places_differ(before.place, after.place):
+        return False
+    agents = [request.headers.get("user-agent") for request in (before, after)]
+    return not all(agents) or agents[0] == agents[1]
 
 
 def gap_between(before: Request, after: Request) -> float | None:

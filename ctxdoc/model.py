@@ -143,8 +143,8 @@ class Marked(Struct, frozen=True, gc=False):
 
 NEUTRAL = frozenset(
     {
-        "max_tokens", "temperature", "top_p", "top_k", "stream", "stop_sequences", "metadata",
-        "diagnostics", "anthropic_version",
+        "max_tokens", "temperature", "top_p", "top_k", "stream", "stop_sequences", "diagnostics",
+        "anthropic_version",
     }
 )  # fmt: skip
 """Members of a body that are no part of the prompt (facts 1.7: own inference for the first ones)."""
@@ -172,6 +172,8 @@ class Body(Struct, frozen=True):
     mcp_servers: Raw = NULL
     container: Raw = NULL
     max_tokens: int | None = None
+    metadata: Raw = NULL
+    """No part of the prompt; it may name the user."""
     thread: Raw = NULL
     """Set on a body that creates a message thread, and on one that is only the end of it."""
     others: tuple[tuple[str, bytes], ...] = msgspec.field(name="", default=())

@@ -40,6 +40,13 @@ class Prefix(Struct, frozen=True, kw_only=True, dict=True):
     """Blocks of the body that are no part of the prompt: deferred tools, stripped thinking, and
     settings that spell out the default."""
     rule: ModelRule
+    sent: Prefix | None = None
+    """The prompt of the body alone, where the API made another one of it."""
+
+    @property
+    def as_sent(self) -> Prefix:
+        """The prompt as the body has it, before the API took anything out."""
+        return self.sent or self
 
     @cached_property
     def heads(self) -> tuple[bytes, ...]:

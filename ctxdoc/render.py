@@ -7,6 +7,7 @@ their bytes, and a request that goes on from an earlier one takes its segments a
 from __future__ import annotations
 
 from hashlib import blake2b
+from itertools import pairwise
 from typing import TypeAlias
 
 import msgspec
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 
 from ctxdoc import canonical
 from ctxdoc.errors import NoRequestError
-from ctxdoc.model import Body, Marked, Request, Section
+from ctxdoc.model import Body, Marked, Request, Section, ServerEdit
 from ctxdoc.prefix import Prefix
 from ctxdoc.providers import RULES, ModelRule
 from ctxdoc.segments import (
@@ -24,10 +25,12 @@ from ctxdoc.segments import (
     Facts,
     MessageParts,
     Segment,
+    answer_blocks,
     iter_tools,
     read_message,
     with_breakpoint,
 )
+from ctxdoc.server_edits import parted_by_compaction, parted_by_edits
 
 
 def render(request: Request) -> Prefix:
@@ -108,8 +111,85 @@ class Renderer:
         )
         if messages:
             lane.root, lane.prefix = top, None if stripped else prefix
+            lane.edits = _edits_of(request, old)
             self._lanes[first] = lane
+        if lane.edits or lane.compacts:
+            return self._seen(prefix, len(top.rendered), lane, body)
         return prefix
+
+    def _seen(self, sent: Prefix, start: int, lane: _Lane, body: Body) -> Prefix:
+        """The prompt as the model saw it: without what the API took out of the messages."""
+        segments, gone = parted_by_edits(sent.segments[start:], lane.edits, body)
+        segments, before = parted_by_compaction(segments)
+        if not gone and not before:
+            return sent
+        left_out = tuple(replace(s, rendered=False) for s in (*before, *gone))
+        return self._of(sent, (*sent.segments[:start], *segments), len(segments), left_out, body)
+
+    def _of(
+        self,
+        sent: Prefix,
+        whole: tuple[Segment, ...],
+        messages: int,
+        left_out: tuple[Segment, ...],
+        body: Body,
+    ) -> Prefix:
+        """Another prompt than the one that was sent; the last `messages` segments are messages."""
+        return Prefix(
+            root=sent.root,
+            model=sent.model,
+            segments=_with_automatic_breakpoint(body, whole),
+            keys=_chained(sent.root, whole, (), 0),
+            row=_paired(whole[len(whole) - messages :], (), _Lane((), (), [], 0)),
+            unrendered=(*sent.unrendered, *left_out),
+            rule=sent.rule,
+            sent=sent,
+        )
+
+    def compacted(self, request: Request, prefix: Prefix) -> Prefix | None:
+        """The prompt that an answer was given to once the API had put a summary in place of the whole
+        history; None where the answer does not hold it."""
+        body, response = request.body, request.response
+        if body is None or response is None or not response.compacted:
+            return None
+        blocks = _answer_of(request)
+        if not blocks or blocks[0].kind != "compaction":
+            return None
+        sent = prefix.as_sent
+        start = len(sent.segments) - len(sent.row)
+        gone = tuple(replace(segment, rendered=False) for segment in sent.segments[start:])
+        return self._of(sent, (*sent.segments[:start], blocks[0]), 1, gone, body)
+
+    def answered(self, request: Request, prefix: Prefix) -> Prefix | None:
+        """A prompt with those blocks of its answer that were a part of it already: the calls and
+        results of server tools, over which the API went again. None where there are none.
+
+        The API writes a five-minute entry of its own behind the last result of a request that has a
+        breakpoint (tool-use-with-prompt-caching page, 2026-08-22).
+        """
+        blocks = _answer_of(request)
+        ends = [i for i, s in enumerate(blocks) if s.kind in SERVER_RESULTS]
+        if not ends:
+            return None
+        added = blocks[: ends[-1] + 1]
+        if prefix.breakpoints:
+            added = (*added[:-1], replace(added[-1], ttl="5m"))
+        keys = list(prefix.keys)
+        key = keys[-1] if keys else blake2b(prefix.root.encode(), digest_size=16).digest()
+        for place, segment in enumerate(added):
+            opening = segment.role.encode() + b"\0" if place == 0 else b""
+            key = blake2b(key + opening + segment.digest, digest_size=16).digest()
+            keys.append(key)
+        pairs = [one.digest + two.digest for one, two in pairwise((*prefix.segments[-1:], *added))]
+        return Prefix(
+            root=prefix.root,
+            model=prefix.model,
+            segments=(*prefix.segments, *added),
+            keys=tuple(keys),
+            row=(*prefix.row, *pairs),
+            unrendered=prefix.unrendered,
+            rule=prefix.rule,
+        )
 
     def _top(self, request: Request, body: Body, rule: ModelRule, facts: Facts) -> _Top:
         """Everything ahead of the messages."""
@@ -200,6 +280,8 @@ class _End(Struct, frozen=True):
     facts: Facts
     last_user_text: int
     thinks: bool
+    compacts: bool = False
+    """Whether a compaction block stands for a part of the history."""
 
     def followed_by(self, message: MessageParts, index: int, count: int) -> _End:
         facts = self.facts
@@ -213,6 +295,7 @@ class _End(Struct, frozen=True):
             facts=facts,
             last_user_text=index if message.is_user_text else self.last_user_text,
             thinks=self.thinks or message.thinks,
+            compacts=self.compacts or message.compaction >= 0,
         )
 
 
@@ -230,6 +313,12 @@ class _Lane(Struct):
     root: _Top | None = None
     prefix: Prefix | None = None
     """What was rendered, where all of the segments are in it."""
+    edits: tuple[ServerEdit, ...] = ()
+    """What the API took out of it."""
+
+    @property
+    def compacts(self) -> bool:
+        return bool(self.ends) and self.ends[-1].compacts
 
     @property
     def facts(self) -> Facts:
@@ -283,6 +372,36 @@ def _chained(
         key = blake2b(key + opening + segment.digest, digest_size=16).digest()
         keys.append(key)
     return tuple(keys)
+
+
+SERVER_RESULTS = frozenset(
+    {
+        "web_search_tool_result", "web_fetch_tool_result", "tool_search_tool_result",
+        "code_execution_tool_result", "bash_code_execution_tool_result",
+        "text_editor_code_execution_tool_result", "mcp_tool_result", "advisor_tool_result",
+    }
+)  # fmt: skip
+"""Blocks of an answer that hold what a tool of the API's own gave (SDK 2.14.0)."""
+
+
+def _answer_of(request: Request) -> tuple[Segment, ...]:
+    """The blocks of an answer, where they are held, as a message behind those of the body."""
+    body, response = request.body, request.response
+    content = bytes(response.content) if response else b"null"
+    if body is None or content in (b"null", b"[]"):
+        return ()
+    try:
+        return answer_blocks(content, len(body.messages))
+    except (msgspec.DecodeError, RecursionError):
+        return ()
+
+
+def _edits_of(request: Request, old: _Lane | None) -> tuple[ServerEdit, ...]:
+    """What the answer says that the API took out; where it is not logged, what it took out of the
+    request before: an edit holds on."""
+    if request.response is not None:
+        return request.response.edits
+    return old.edits if old is not None else ()
 
 
 def _billing_line_kept(request: Request) -> bool:

@@ -14,6 +14,7 @@ from ctxdoc.causes import Case, Part
 from ctxdoc.counted import Counted
 from ctxdoc.diagnose import first_difference
 from ctxdoc.errors import NoRequestError
+from ctxdoc.exchange import passed_often
 from ctxdoc.growth import Growth, Turn, iter_growth
 from ctxdoc.lifetime import Blocks, Lifetime, Sent
 from ctxdoc.matching import in_time
@@ -30,7 +31,6 @@ from ctxdoc.rows import (
     judge,
     miss_of,
     oracle_of,
-    passed_often,
     price_row,
 )
 from ctxdoc.segments import forced_tool

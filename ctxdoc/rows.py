@@ -9,19 +9,20 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ctxdoc.api_word import api_word
 from ctxdoc.causes import CAUSES, Case, Confidence, Group, Part
 from ctxdoc.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS
 from ctxdoc.causes.content import repeated_uncached
 from ctxdoc.counted import Rewrite
 from ctxdoc.diagnose import (
     Finding,
-    api_word,
     bounded_loss,
     find_causes,
     is_daily,
     read_instead,
 )
 from ctxdoc.diff import Place
+from ctxdoc.exchange import passed_often
 from ctxdoc.lifetime import Lifetime, Sent
 from ctxdoc.model import Origin, Request, Section, Usage
 from ctxdoc.pricing import Tariff, extra_passes_of, fees_of, price
@@ -58,6 +59,8 @@ class Miss(Struct, frozen=True, kw_only=True):
     cost: Decimal | None
     avoidable: bool | None
     """None where the log does not tell what it was."""
+    fix: str = ""
+    """What to change in this case, where it is not what the cause says."""
 
 
 class Waste(Struct, frozen=True, kw_only=True):
@@ -131,11 +134,6 @@ def fidelity_of(reported: Usage, simulated: Usage) -> Fidelity:
     return Fidelity.WARMED if more else Fidelity.LESS
 
 
-def passed_often(request: Request) -> bool:
-    """Whether the counters may add up several passes over the prompt."""
-    return request.response is not None and request.response.several_passes
-
-
 def _same(reported: int, simulated: int) -> bool:
     return abs(reported - simulated) <= max(TOLERANCE_TOKENS, TOLERANCE_SHARE * reported)
 
@@ -159,19 +157,33 @@ def judge(row: Row, case: Case) -> None:
             explanation=match.explanation + _beside(also, cause.id) + _api_text(case),
             tokens=None if refused else lost,
             cost=None if refused else _saved(case.counters, lost, row.tariff),
-            avoidable=cause.avoidable and not _lasts_longer(case, cause.id),
+            avoidable=finding.avoidable and not _lasts_longer(case, cause.id),
+            fix=match.fix,
         )
     elif case.is_loss:
         return
-    elif cause.group is not Group.HEALTHY and cause.avoidable:
-        tokens = repeated_uncached(case) if case.after.prefix.breakpoints else case.identical
-        tokens = min(tokens, case.counters.uncached)
+    elif cause.group is not Group.HEALTHY and finding.avoidable:
+        tokens = _wasted(case)
+        if tokens is None:
+            return
         row.waste = Waste(
             cause=cause.id,
             explanation=match.explanation,
             tokens=tokens,
             cost=_saved(case.counters, tokens, row.tariff),
         )
+
+
+def _wasted(case: Case) -> int | None:
+    """Tokens that were sent before and are paid in full again; None where they are none, or fewer than
+    the model caches."""
+    if case.sharable:
+        return case.sharable
+    if case.after.prefix.breakpoints:
+        return min(repeated_uncached(case), case.counters.uncached)
+    if case.alone or case.identical < case.after.prefix.rule.minimum:
+        return None
+    return min(case.identical, case.counters.uncached) or None
 
 
 def _lasts_longer(case: Case, cause: str) -> bool:

@@ -91,6 +91,7 @@ SETTING_ORDER = (
     "thinking",
     "effort",
     "output_format",
+    "task_budget",
     "images",
     "messages",
 )
@@ -115,6 +116,8 @@ class MessageParts(Struct, frozen=True):
     facts: Facts
     is_user_text: bool
     thinks: bool
+    compaction: int = -1
+    """Place of the last compaction block that stands for a history; -1 where there is none."""
 
 
 class Ahead:
@@ -170,7 +173,7 @@ class Ahead:
             yield from _setting("images", self.facts.image, True)
 
     def output(self) -> Iterator[Segment]:
-        """Effort and output format."""
+        """Effort, output format and task budget."""
         config = canonical.decode(self.body.output_config)
         config = config if isinstance(config, dict) else {}
         effort = config.get("effort")
@@ -182,6 +185,8 @@ class Ahead:
             yield from _setting(
                 "output_format", "$.output_format", canonical.decode(self.body.output_format)
             )
+        # At which place it is rendered is not said (task-budgets page, 2026-08-22).
+        yield from _setting("task_budget", "$.output_config.task_budget", config.get("task_budget"))
 
 
 def system_block(block: dict[str, Json], index: int) -> Segment:
@@ -251,6 +256,55 @@ def read_message(raw: bytes, index: int, lean: bool) -> MessageParts:
         facts=_facts(content, pointer) if b'"image"' in raw or b'"citations"' in raw else NOTHING,
         is_user_text=_is_user_text(entry),
         thinks=any(s.kind in RULES.unmarkable for s in segments),
+        compaction=max(
+            (place for place, block in enumerate(blocks) if is_compaction(block)), default=-1
+        )
+        if b'"compaction"' in raw
+        else -1,
+    )
+
+
+def is_compaction(block: Json) -> bool:
+    """Whether a block stands for the history ahead of it; one without content is a compaction that
+    failed (compaction page, 2026-10-08)."""
+    if not isinstance(block, dict) or block.get("type") != "compaction":
+        return False
+    return bool(block.get("content") or block.get("encrypted_content"))
+
+
+def answer_blocks(content: bytes, index: int) -> tuple[Segment, ...]:
+    """The blocks of an answer as the next request gives them back, in the message of that index."""
+    raw = b'{"role":"assistant","content":%b}' % content
+    return read_message(raw, index, lean=False).segments
+
+
+CLEARED = "[cleared by the API]"
+"""In place of what the API took out of a prompt; how it spells it is not said."""
+
+
+def without_result(segment: Segment) -> Segment:
+    """A tool result as the API leaves it once it cleared it."""
+    value = segment.value if isinstance(segment.value, dict) else {}
+    return _emptied(segment, {**value, "content": CLEARED})
+
+
+def without_input(segment: Segment) -> Segment:
+    """A tool call as the API leaves it once it cleared its input."""
+    value = segment.value if isinstance(segment.value, dict) else {}
+    return _emptied(segment, {**value, "input": {}})
+
+
+def _emptied(segment: Segment, value: dict[str, Json]) -> Segment:
+    data = canonical.encode(value)
+    return replace(
+        segment,
+        digest=_digest(segment.rank, data),
+        size=len(data),
+        wide=0,
+        narrow=len(data),
+        pictured=False,
+        held=data,
+        origin=NOWHERE,
     )
 
 

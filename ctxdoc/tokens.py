@@ -188,7 +188,7 @@ class Ledger:
         if ends and not start:
             count, tokens = ends[-1]
             weight = sum(weights[:count])
-            if weight:
+            if weight and LEAST_RATIO <= tokens / weight <= _most_ratio(prefix):
                 self._ratios[prefix.root] = tokens / weight
                 return tokens / weight
         return self._ratios.get(prefix.root) if known is None else known
@@ -199,6 +199,15 @@ class Ledger:
         copy.known, copy._ratios = dict(self.known), dict(self._ratios)
         copy._weights = self._weights
         return copy
+
+
+LEAST_RATIO = 0.2
+"""Under so many tokens for an estimated one the counters are those of something else."""
+
+
+def _most_ratio(prefix: Prefix) -> float:
+    """Tokens for an estimated one at a token a byte, which nothing exceeds."""
+    return CHARACTERS_PER_TOKEN[prefix.rule.tokenizer]
 
 
 def _fits(count: int, tokens: int, own: dict[int, int]) -> bool:

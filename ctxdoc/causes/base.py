@@ -96,6 +96,19 @@ class Case(Struct, frozen=True, kw_only=True, dict=True):
     """Whether the later request continues the earlier one, or should share its prefix."""
     whole_log: bool = False
     """Whether everything earlier is known, and not just one request."""
+    asked: bool = False
+    """Whether a person named the two requests."""
+    by_server: bool = False
+    """Whether the first difference is none of the bodies: the API made it."""
+    was_read: bool = False
+    """Whether any request read an entry of the earlier one."""
+    sharable: int = 0
+    """Tokens of a long equal text behind a short difference, in first requests of two conversations:
+    what every user could read, were it ahead of what is each one's own."""
+    beyond_setting: bool = False
+    """Whether a setting changed whose reach nobody documents, and more was lost than it must cost."""
+    api_agrees: bool = False
+    """Whether the API itself says that the prompt differs where it does."""
 
     @property
     def alone(self) -> bool:
@@ -132,11 +145,29 @@ class Case(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def proof(self) -> Confidence:
-        """Bodies and counters agree, or only the bodies speak."""
+        """How far the two requests prove a cause.
+
+        Certain: the API says so; or it reported the counters of both requests, the bodies are there,
+        the times are known, and the model reads what was read. Likely: one of these is missing.
+        """
+        if self.api_agrees or (self.part is Part.REFUSAL and self.after.request.refused):
+            return Confidence.CERTAIN
+        if not self.measured or not self.is_proved:
+            return Confidence.LIKELY
         simulated = self.outcome.usage.cache_read
         off = abs(simulated - self.counters.cache_read)
         agree = off <= max(TOLERANCE_TOKENS, TOLERANCE_SHARE * simulated)
-        return Confidence.CERTAIN if self.measured and agree else Confidence.LIKELY
+        return Confidence.CERTAIN if agree else Confidence.LIKELY
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether nothing is assumed that the cause rests on."""
+        one, two = self.before, self.after
+        if not self.is_loss:
+            return not two.passes
+        sized = one.usage is not None and not (one.passes or two.passes)
+        placed = not (one.breakpoints_assumed or two.breakpoints_assumed)
+        return sized and placed and self.gap is not None and two.prefix.rule.known
 
 
 def _kind(change: Change) -> str:
@@ -154,6 +185,10 @@ class Match(Struct, frozen=True, kw_only=True):
     """Where it was seen; empty for what is no place in the body."""
     leading: bool = True
     """Whether it explains the first difference at that place, and not a later one."""
+    fix: str = ""
+    """What to change in this case, where it is not what the cause says."""
+    avoidable: bool = True
+    """Whether this case could be avoided, where the cause can."""
 
 
 class Cause(Struct, frozen=True, kw_only=True):

@@ -4,6 +4,10 @@ What it is
     Requests with one prefix were sent together, so each one wrote it.
 Why it breaks the prefix
     An entry can be read only once the response that writes it has begun.
+How sure
+    Likely at most: no log says when the first response began. It is the cause where the second request
+    started while the first was answered, or within 10 seconds where the log does not tell how long that
+    took, and both wrote the same prefix.
 Example
     Three gradings of three essays started within half a second.
 What to do
@@ -12,17 +16,25 @@ What to do
 
 from __future__ import annotations
 
-from ctxdoc.causes.base import Case, Cause, Group, Match, Part
+from ctxdoc.causes.base import Case, Cause, Confidence, Group, Match, Part, capped
 from ctxdoc.causes.content import duration_text
+from ctxdoc.causes.undocumented import both_of_a_batch
 
 
 def _match(case: Case) -> Match | None:
     if not case.parts[Part.VISIBILITY] or case.gap is None:
         return None
+    if both_of_a_batch(case):
+        return Match(
+            explanation="Both requests are items of one batch: these run side by side, and none sees what "
+            "another wrote.",
+            confidence=capped(case.proof, Confidence.LIKELY),
+            fix="Send one item as a batch of its own, wait for its end, then submit the others.",
+        )
     return Match(
         explanation=f"The request started {duration_text(case.gap)} after one with the same prefix, "
-        "before that one's response had begun; both wrote it.",
-        confidence=case.proof,
+        "before that one's response can be known to have begun; both wrote it.",
+        confidence=capped(case.proof, Confidence.LIKELY),
     )
 
 

@@ -6,6 +6,9 @@ Why it breaks the prefix
     Messages are cached under the effort; on some models tools and system too.
 Example
     "medium" in one request, "low" in the next.
+How sure
+    Certain where counters, times and both bodies agree that the messages alone were lost. Where the
+    counters lost more, likely: the vendor says that it may reach tools and system prompt (facts 1.7).
 What to do
     Choose the effort at the start of a session, or change it in a message where the model can.
 """
@@ -14,6 +17,7 @@ from __future__ import annotations
 
 from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.content import quote, setting_change
+from ctxdoc.causes.undocumented import reach_text, setting_proof
 
 
 def _match(case: Case) -> Match | None:
@@ -22,8 +26,8 @@ def _match(case: Case) -> Match | None:
         return None
     return Match(
         explanation=f"The effort went from {quote(place.before, default='the default')} to "
-        f"{quote(place.after, default='the default')}; the messages are cached under it.",
-        confidence=case.proof,
+        f"{quote(place.after, default='the default')}; {reach_text(case)}.",
+        confidence=setting_proof(case),
         pointer=place.pointer,
     )
 

@@ -5,6 +5,9 @@ What it is
 Why it breaks the prefix
     The messages are another prompt by design; tools and system stay readable where a breakpoint
     stands behind them.
+How sure
+    Certain where the API's own compaction block stands in the answer or in the body. Where the client
+    wrote the summary: certain if its text says that it is one, else likely.
 Example
     "Summary of the work so far: ..." in place of thirteen messages.
 What to do
@@ -15,11 +18,23 @@ from __future__ import annotations
 
 from ctxdoc.causes.base import Case, Cause, Confidence, Group, Match, Part, capped
 from ctxdoc.causes.history import looks_like_summary, message_count, replaced_by_few
+from ctxdoc.causes.server import is_compacted
 
 
 def _match(case: Case) -> Match | None:
     change = case.message_change
-    if change is None or not replaced_by_few(case):
+    if change is None:
+        return None
+    if case.by_server and is_compacted(case):
+        return Match(
+            explanation="The API put a compaction block in place of the history ahead of it: an expected "
+            "rewrite, of which no byte of the earlier body tells; the summary's own pass is billed in "
+            "usage.iterations.",
+            confidence=Confidence.CERTAIN if case.measured else Confidence.LIKELY,
+            pointer=case.where,
+            avoidable=False,
+        )
+    if case.by_server or not replaced_by_few(case):
         return None
     said = looks_like_summary(case)
     before, after = message_count(case.before), message_count(case.after)

@@ -6,6 +6,9 @@ Why it breaks the prefix
     The schema is part of what the messages are cached under (structured-outputs page, 2026-08-22).
 Example
     Only the last request of a session asks for JSON.
+How sure
+    Certain where counters, times and both bodies agree that the messages alone were lost. Where the
+    counters lost more, likely: the vendor says that it may reach tools and system prompt (facts 1.7).
 What to do
     Keep one format per conversation.
 """
@@ -14,6 +17,7 @@ from __future__ import annotations
 
 from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.content import setting_change
+from ctxdoc.causes.undocumented import reach_text, setting_proof
 
 
 def _match(case: Case) -> Match | None:
@@ -21,8 +25,8 @@ def _match(case: Case) -> Match | None:
     if place is None:
         return None
     return Match(
-        explanation=f"{place.pointer} differs; the messages are cached under the output format.",
-        confidence=case.proof,
+        explanation=f"{place.pointer} differs; {reach_text(case)}.",
+        confidence=setting_proof(case),
         pointer=place.pointer,
     )
 

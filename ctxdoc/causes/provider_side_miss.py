@@ -4,6 +4,10 @@ What it is
     All rules say that the entry could be read, and the counters say that it was not.
 Why it breaks the prefix
     The request does not explain it: an early eviction, a busy host, or something that the log does not show.
+How sure
+    Likely at most, and only after everything that may part two caches was compared and found equal: the
+    prompt, the settings, the account, the beta features and every unknown member. Possible where the log
+    does not show one of these.
 Example
     Forty seconds later only tools and system are read; the next request is fine again.
 What to do
@@ -14,10 +18,18 @@ from __future__ import annotations
 
 from ctxdoc.causes.base import Case, Cause, Confidence, Group, Match, Part
 from ctxdoc.causes.content import unseen
+from ctxdoc.causes.undocumented import undocumented_changes
+
+LOOK = (
+    "Record what the log does not show, and compare again; if it repeats with everything equal, report both "
+    "request ids."
+)
 
 
 def _match(case: Case) -> Match | None:
     if not case.parts[Part.PROVIDER]:
+        return None
+    if undocumented_changes(case):
         return None
     hidden = unseen(case)
     return Match(
@@ -28,7 +40,8 @@ def _match(case: Case) -> Match | None:
             if hidden
             else " Nothing in the two requests explains it."
         ),
-        confidence=Confidence.POSSIBLE if hidden else Confidence.LIKELY,
+        confidence=Confidence.POSSIBLE if hidden or case.before.passes else Confidence.LIKELY,
+        fix=LOOK if hidden else "",
     )
 
 

@@ -7,6 +7,9 @@ Why it breaks the prefix
     the loss is total; which ones do is not documented.
 Example
     budget_tokens 4000, then 8000.
+How sure
+    Certain where counters, times and both bodies agree that the messages alone were lost. Where the
+    counters lost more, likely: the vendor says that it may reach tools and system prompt (facts 1.7).
 What to do
     Keep one thinking setting per conversation.
 """
@@ -15,6 +18,7 @@ from __future__ import annotations
 
 from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.content import quote, setting_change
+from ctxdoc.causes.undocumented import reach_text, setting_proof
 
 
 def _match(case: Case) -> Match | None:
@@ -22,9 +26,9 @@ def _match(case: Case) -> Match | None:
     if place is None:
         return None
     return Match(
-        explanation=f"{place.pointer} went from {quote(place.before)} to {quote(place.after)}; the "
-        "messages are cached under the thinking settings.",
-        confidence=case.proof,
+        explanation=f"{place.pointer} went from {quote(place.before)} to {quote(place.after)}; "
+        f"{reach_text(case)}.",
+        confidence=setting_proof(case),
         pointer=place.pointer,
     )
 

@@ -5,6 +5,10 @@ What it is
     request that wrote or read it.
 Why it breaks the prefix
     It does not; the entry was gone.
+How sure
+    Certain where both requests have their times and counters, and nothing else explains it. Lifetimes are
+    minimums: an entry may live longer, and one that was read keeps living. Where the counters show another
+    lifetime than the body asks for, the counters are right.
 Example
     A pause of seven minutes with the default lifetime.
 What to do
@@ -26,6 +30,15 @@ def _match(case: Case) -> Match | None:
         if case.gap is not None
         else "too long passed"
     )
+    if case.before.hour_lost:
+        return Match(
+            explanation="The bodies ask for entries of an hour, but what was written was written for five "
+            f"minutes: something between client and API cuts ttl out of the breakpoints. Then {gap}, and the "
+            "entries had run out.",
+            confidence=case.proof,
+            fix="Let the gateway pass ttl on (LiteLLM's pass-through needs an opt-in), and check that writes "
+            "show up as ephemeral_1h_input_tokens.",
+        )
     same = "The prefix was the same, but" if case.divergence is None else "The prompt changed, and"
     return Match(
         explanation=f"{same} {gap}, and its entries had run out.",

@@ -5,6 +5,11 @@ What it is
     Gemini and some proxies count it; Anthropic's own input_tokens leave it out.
 Why it breaks the prefix
     It does not; a sum of the three counters is nearly twice the truth.
+How sure
+    Certain where input_tokens are more than can stand behind the last breakpoint, at a token a byte, with
+    nothing there whose bytes do not bound its tokens (images and files by reference, results of server
+    tools). Possible where they are only far more than one would expect: no number is changed by that. The
+    reported counters stay as they are in either case; the corrected ones stand beside them.
 Example
     input 2,094 and write 2,091 for a prompt of 2,094 tokens.
 What to do
@@ -17,13 +22,17 @@ from ctxdoc.causes.base import Case, Cause, Confidence, Group, Match, Part
 
 
 def _match(case: Case) -> Match | None:
-    if not (case.before.double_counted or case.after.double_counted):
-        return None
-    return Match(
-        explanation="The recorded input_tokens contain the cached tokens: next to nothing stands behind "
-        "the last breakpoint, and yet they are as large as the whole prompt. The cache itself works.",
-        confidence=Confidence.LIKELY,
-    )
+    for exchange in (case.after, case.before):
+        usage, right = exchange.usage, exchange.corrected
+        if usage is None or right is None:
+            continue
+        return Match(
+            explanation=f"The recorded input_tokens ({usage.uncached:,}) contain the cached tokens: so many "
+            "cannot stand behind the last breakpoint, where a token is at least a byte; without the cached "
+            f"part they are {right.uncached:,}. The cache itself works.",
+            confidence=Confidence.CERTAIN,
+        )
+    return None
 
 
 CAUSE = Cause(

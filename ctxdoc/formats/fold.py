@@ -262,5 +262,6 @@ SETTINGS = (
     "speed",
     "mcp_servers",
     "container",
+    "metadata",
     "thread",
 )

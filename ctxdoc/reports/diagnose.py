@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ctxdoc.api_word import api_word
 from ctxdoc.canonical import Json
 from ctxdoc.causes import Group
 from ctxdoc.causes import Part as LossPart
 from ctxdoc.causes.content import QUOTED, duration_text
-from ctxdoc.diagnose import Diagnosis, Finding, Sent, State, api_word
+from ctxdoc.diagnose import Diagnosis, Finding, Sent, State
 from ctxdoc.model import Origin, Request, Section
 from ctxdoc.reports.base import (
     Fields,
@@ -135,7 +136,7 @@ def _main_rows(found: Diagnosis, excerpts: bool) -> Iterator[Row]:
         sure = {True: "agrees", False: "disagrees", None: "open"}[word.agrees]
         yield Row("API says", f"{word.reason} ({sure}): {word.text}")
     yield Row("Money", _money(found))
-    yield Row("Fix", cause.fix, strong=True)
+    yield Row("Fix", found.finding.fix, strong=True)
 
 
 def _money(found: Diagnosis) -> str:
@@ -318,5 +319,5 @@ def _finding_json(finding: Finding, excerpts: bool) -> dict[str, Json]:
         "group": str(cause.group),
         "confidence": str(finding.match.confidence),
         "explanation": said(finding.match.explanation, excerpts),
-        "fix": cause.fix,
+        "fix": finding.fix,
     }
