@@ -12,7 +12,7 @@ from ctxdoc.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS, Case, Part
 from ctxdoc.causes.changed_text import similarity
 from ctxdoc.causes.content import similar_systems, tool_names
 from ctxdoc.causes.history import INJECTED, asks_anew, looks_like_summary, text_of
-from ctxdoc.causes.sharing import is_promised, sharable_tokens
+from ctxdoc.causes.sharing import has_other_user, is_promised, sharable_tokens
 from ctxdoc.causes.undocumented import both_of_a_batch
 from ctxdoc.diff import Change, common_segments, find_divergence, iter_changes
 from ctxdoc.errors import NoRequestError
@@ -357,7 +357,7 @@ def _sharable(case: Case) -> tuple[bool, int]:
     reach = case.outcome.could_read[Relax.REACH]
     if change is None and before.prefix.row:
         return True, _cached_by(before, None)
-    if change is not None and _ends_within(change):
+    if change is not None and _ends_within(change, case.after.prefix):
         # It ends where the earlier one goes on: what lies behind its end is none of its prefix.
         return True, reach
     if asks_anew(case) and len(case.changes) == 1:
@@ -371,10 +371,11 @@ def _sharable(case: Case) -> tuple[bool, int]:
     return False, reach
 
 
-def _ends_within(change: Change) -> bool:
+def _ends_within(change: Change, after: Prefix) -> bool:
     """Whether the later prompt is over where the earlier one goes on with messages."""
     gone = change.before
-    return change.after is None and gone is not None and gone.section is Section.MESSAGES
+    over = change.index == len(after.segments) and change.after is None
+    return over and gone is not None and gone.section is Section.MESSAGES
 
 
 def _marks_too_late(case: Case) -> bool:
@@ -421,12 +422,21 @@ def _continues(case: Case) -> bool:
         return True
     if _are_telling(shared):
         return True
-    if not said and not similar_systems(case.before.prefix, case.after.prefix):
+    if not said and (has_other_user(case) or not _same_agent(case)):
         return False
-    if looks_like_summary(case):
+    if looks_like_summary(case) or _extends(case):
         return True
+    # Two questions of one form are two conversations; one that changed goes on with an answer.
+    if not said and len(after) <= len(before):
+        return False
     texts = [_opening_text(e.prefix) for e in (case.before, case.after)]
     return min(map(len, texts)) >= LONG_TEXT and similarity(*texts) >= SIMILAR
+
+
+def _extends(case: Case) -> bool:
+    """Whether the later request has all messages of the earlier one at its start, and more."""
+    one, two = case.before.prefix.as_sent.row, case.after.prefix.as_sent.row
+    return len(two) > len(one) and two[: len(one)] == one
 
 
 def _are_telling(shared: list[Segment]) -> bool:

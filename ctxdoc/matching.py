@@ -185,8 +185,8 @@ def may_follow(before: Request, after: Request) -> bool:
     """Whether a request can go on from another, or share what that one cached.
 
     Files of a folder are no conversation: without times nothing says which came first. Nor is a call of
-    another client or version, one in another file to another place, or one of another day, unless the log says that they are one
-    session.
+    another client or version, one in another file to another place, or one of another day, unless the log
+    says that they are one session.
     """
     if before.session and before.session == after.session:
         return True
