@@ -16,7 +16,7 @@ from ctxdoc.causes.sharing import has_other_user, is_promised, sharable_tokens
 from ctxdoc.causes.undocumented import both_of_a_batch
 from ctxdoc.diff import Change, common_segments, find_divergence, iter_changes
 from ctxdoc.errors import NoRequestError
-from ctxdoc.exchange import Exchange, Replayer
+from ctxdoc.exchange import Exchange, Replayer, listed_passes
 from ctxdoc.matching import Matcher, are_apart, gap_between, in_time
 from ctxdoc.model import Origin, Request, Section, Skipped
 from ctxdoc.prefix import Prefix
@@ -284,8 +284,13 @@ def _settled(case: Case, worth: dict[Part, int]) -> Case:
     elif provider and _may_reach_further(case):
         parts |= {Part.PROVIDER: 0, Part.DIVERGENCE: parts[Part.DIVERGENCE] + provider}
         # The equal start is what the cache took for one.
-        identical = min(case.identical, case.counters.cache_read)
-        return replace(case, parts=parts, beyond_setting=True, identical=identical)
+        case = replace(case, beyond_setting=True)
+    change = case.divergence
+    if change is not None and case.measured and is_reach_unknown(change):
+        # The equal start is what the cache took for one.
+        identical = min(case.identical, _as_read(case.identical, case.counters.cache_read))
+        identical = min(identical, case.counters.cache_read)
+        case = replace(case, identical=identical)
     return replace(case, parts=parts)
 
 
@@ -311,17 +316,18 @@ system prompt are too (facts 1.7)."""
 
 
 def _may_reach_further(case: Case) -> bool:
-    return any(
-        segment.kind == "setting" and segment.rank[0] in map(AT.get, REACH_UNKNOWN)
-        for change in case.changes
-        if (segment := change.after or change.before) is not None
-    )
+    return any(map(is_reach_unknown, case.changes))
+
+
+def is_reach_unknown(change: Change) -> bool:
+    """Whether a change is one of a setting whose reach nobody documents."""
+    segment = change.after or change.before
+    return segment is not None and segment.rank[0] in map(AT.get, REACH_UNKNOWN)
 
 
 def _first_read(case: Case) -> int:
     """Tokens that the first pass over the prompt read."""
-    response = case.after.request.response
-    listed = response.prompt_passes if response and case.after.passes else ()
+    listed = listed_passes(case.after.request)
     return listed[0].cache_read if listed and case.measured else case.counters.cache_read
 
 

@@ -24,7 +24,7 @@ from ctxdoc.diff import (
     structural_changes,
 )
 from ctxdoc.errors import NoRequestError
-from ctxdoc.exchange import step_of
+from ctxdoc.exchange import listed_passes, step_of
 from ctxdoc.model import Log, Origin, Request, Section, Skipped, Usage
 from ctxdoc.pricing import price, tariff_of
 from ctxdoc.tokens import ERROR_SHARE
@@ -129,8 +129,15 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
 
     @property
     def survives(self) -> int | None:
-        """Tokens that were read; None for a refused or repeated record."""
-        return None if self._no_lookup else self.case.counters.cache_read
+        """Tokens of the prompt that were read; None for a refused or repeated record, and where the
+        counters add up passes that are not listed."""
+        if self._no_lookup:
+            return None
+        after = self.case.after
+        listed = listed_passes(after.request) if after.passes else ()
+        if after.passes and self.case.measured and not listed:
+            return None
+        return listed[0].cache_read if listed else self.case.counters.cache_read
 
     @property
     def lost(self) -> int | None:
@@ -140,9 +147,13 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     @property
     def tokens_origin(self) -> Origin:
         """Where what survived and what was lost come from: two counters, or the sizes of the model."""
-        if self.case.measured and self.case.before.usage is not None:
-            return Origin.REPORTED
-        return self.case.after.sizes.origin
+        case = self.case
+        one, two = case.before, case.after
+        if case.measured and one.usage is not None and not (one.passes or two.passes):
+            told = one.usage.cache_read + one.usage.cache_write - case.counters.cache_read
+            if case.lost in (0, told):
+                return Origin.REPORTED
+        return two.sizes.origin
 
     @property
     def _no_lookup(self) -> bool:

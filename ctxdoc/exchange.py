@@ -52,8 +52,7 @@ class Exchange(Struct, frozen=True, kw_only=True):
         usage = self.usage
         if usage is None:
             return None
-        response = self.request.response
-        listed = response.prompt_passes if response else ()
+        listed = listed_passes(self.request)
         if listed:
             return listed[-1].cache_read + listed[-1].cache_write
         if self.passes:
@@ -228,10 +227,21 @@ def passed_often(request: Request) -> bool:
 def _sizing(request: Request, usage: Usage | None, passes: bool) -> Usage | None:
     """The counters that tell the size of the prompt as it was sent: of several passes the first, where
     they are listed."""
-    if not passes:
-        return usage
-    listed = request.response.prompt_passes if request.response else ()
-    return listed[0] if listed else None
+    listed = listed_passes(request)
+    if listed:
+        return listed[0]
+    return None if passes else usage
+
+
+def listed_passes(request: Request) -> tuple[Usage, ...]:
+    """The counters of each pass over the prompt, in their order, where the answer lists them. A request
+    for nothing but a summary has no other pass than that (compaction page, 2026-10-08)."""
+    response = request.response
+    if response is None or response.usage is None:
+        return ()
+    if response.usage.input == 0:
+        return tuple(each.usage for each in response.passes if each.kind == "compaction")
+    return response.prompt_passes
 
 
 def _replays_server_tools(before: Exchange, prefix: Prefix) -> bool:

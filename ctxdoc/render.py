@@ -152,7 +152,7 @@ class Renderer:
         body, response = request.body, request.response
         if body is None or response is None or not response.compacted:
             return None
-        blocks = _answer_of(request)
+        blocks = answer_of(request)
         if not blocks or blocks[0].kind != "compaction":
             return None
         sent = prefix.as_sent
@@ -167,7 +167,7 @@ class Renderer:
         The API writes a five-minute entry of its own behind the last result of a request that has a
         breakpoint (tool-use-with-prompt-caching page, 2026-08-22).
         """
-        blocks = _answer_of(request)
+        blocks = answer_of(request)
         ends = [i for i, s in enumerate(blocks) if s.kind in SERVER_RESULTS]
         if not ends:
             return None
@@ -384,7 +384,7 @@ SERVER_RESULTS = frozenset(
 """Blocks of an answer that hold what a tool of the API's own gave (SDK 2.14.0)."""
 
 
-def _answer_of(request: Request) -> tuple[Segment, ...]:
+def answer_of(request: Request) -> tuple[Segment, ...]:
     """The blocks of an answer, where they are held, as a message behind those of the body."""
     body, response = request.body, request.response
     content = bytes(response.content) if response else b"null"

@@ -163,7 +163,7 @@ def judge(row: Row, case: Case) -> None:
     elif case.is_loss:
         return
     elif cause.group is not Group.HEALTHY and finding.avoidable:
-        tokens = _wasted(case)
+        tokens = _wasted(case, cause.id)
         if tokens is None:
             return
         row.waste = Waste(
@@ -174,11 +174,14 @@ def judge(row: Row, case: Case) -> None:
         )
 
 
-def _wasted(case: Case) -> int | None:
+def _wasted(case: Case, cause: str) -> int | None:
     """Tokens that were sent before and are paid in full again; None where they are none, or fewer than
     the model caches."""
     if case.sharable:
         return case.sharable
+    if cause == "compaction_state_lost":
+        # What it costs shows in the requests behind it.
+        return 0
     if case.after.prefix.breakpoints:
         return min(repeated_uncached(case), case.counters.uncached)
     if case.alone or case.identical < case.after.prefix.rule.minimum:
@@ -209,6 +212,9 @@ def _is_plainly_healthy(case: Case) -> bool:
     and no tracker wrote a cost down. Most requests of a log are so."""
     after = case.after
     if case.part is not Part.NOTHING or case.is_loss or after.double_counted:
+        return False
+    response = case.before.request.response
+    if response is not None and response.compacted:
         return False
     if after.request.cost_reported is not None or case.before.request.cost_reported is not None:
         return False

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ctxdoc.causes.base import Case
-from ctxdoc.model import ServerEdit
+from ctxdoc.model import Section, ServerEdit
+from ctxdoc.render import answer_of
+from ctxdoc.segments import is_compaction
 
 
 def edits_of(case: Case) -> tuple[ServerEdit, ...]:
@@ -19,3 +21,20 @@ def is_compacted(case: Case) -> bool:
         any(segment.kind == "compaction" for segment in prefix.segments) for prefix in (one, two)
     ]
     return has[1] and (not has[0] or one.sent is None or two.sent is not None)
+
+
+def lost_compaction(case: Case) -> str | None:
+    """Where the later body should give back the compaction block of the earlier answer and does not;
+    None where it does, or where there was none or the conversation does not go on."""
+    request = case.before.request
+    body, blocks = request.body, answer_of(request)
+    if body is None or case.alone or not blocks or not is_compaction(blocks[0].value):
+        return None
+    index = len(body.messages)
+    sent = case.after.prefix
+    back = [s for s in (*sent.segments, *sent.unrendered) if s.section is Section.MESSAGES]
+    if not any(s.rank[1] == index and s.role == "assistant" for s in back):
+        return None
+    if any(s.digest == blocks[0].digest for s in back):
+        return None
+    return f"$.messages[{index}].content"
