@@ -21,7 +21,7 @@ def call(
     *,
     model: str = SONNET,
     hour: bool = False,
-    event: Event | None = None,
+    event: Event | tuple[Event, ...] = (),
     said: str = "",
     error: str = "",
 ) -> Request:
@@ -37,7 +37,7 @@ def call(
         model=model,
         body=None,
         at=START + timedelta(seconds=seconds),
-        event=event,
+        events=(event,) if isinstance(event, Event) else event,
         response=Response(usage=usage, miss_reason=said, error=error),
     )
 
@@ -58,37 +58,37 @@ FIRST = call(0, 0, 20_000)
     [
         # read what was read and written before: nothing again
         ((FIRST, call(20, 20_000, 800)), None, 0),
-        # 4 tokens behind the breakpoint become a part of the prefix: within the tolerance
+        # 4 tokens behind the breakpoint become a part of the prefix: they had not been cached
         ((FIRST, call(20, 20_000, 804)), None, 0),
-        # seven minutes; the earlier prompt of 20,004 is written again
-        ((FIRST, call(420, 0, 20_800)), "ttl_expired", 20_004),
+        # seven minutes; the 20,000 that were cached are written again
+        ((FIRST, call(420, 0, 20_800)), "ttl_expired", 20_000),
         # the same pause with entries of an hour: the lifetime does not explain it
         (
             (call(0, 0, 20_000, hour=True), call(420, 0, 20_800, hour=True)),
             "prefix_changed",
-            20_004,
+            20_000,
         ),
         # over an hour
-        ((call(0, 0, 20_000, hour=True), call(3700, 0, 20_800, hour=True)), "ttl_expired", 20_004),
+        ((call(0, 0, 20_000, hour=True), call(3700, 0, 20_800, hour=True)), "ttl_expired", 20_000),
         # one second less than five minutes
-        ((FIRST, call(299, 0, 20_800)), "prefix_changed", 20_004),
+        ((FIRST, call(299, 0, 20_800)), "prefix_changed", 20_000),
         # a part is read: something behind it changed
-        ((FIRST, call(20, 18_000, 2_800)), "prefix_changed", 2_004),
+        ((FIRST, call(20, 18_000, 2_800)), "prefix_changed", 2_000),
         # another model cannot read
-        ((FIRST, call(20, 0, 20_800, model=HAIKU)), "model_changed", 20_004),
+        ((FIRST, call(20, 0, 20_800, model=HAIKU)), "model_changed", 20_000),
         # back on the first one, which reads its own entries
         ((FIRST, call(20, 0, 20_800, model=HAIKU), call(40, 20_000, 1_600)), None, 0),
         # the same model in another spelling
         ((FIRST, call(20, 20_000, 800, model="claude-sonnet-4-5")), None, 0),
-        # the log notes a compaction; min(20,004 − 18,000, 1,500) was written again
-        ((FIRST, call(20, 18_000, 1_500, event=Event.COMPACTION)), "history_compacted", 1_500),
+        # the log notes a compaction; min(20,000, 19,504) − 18,000 was paid again
+        ((FIRST, call(20, 18_000, 1_500, event=Event.COMPACTION)), "history_compacted", 1_504),
         # the prompt falls under 70 %
-        ((FIRST, call(20, 0, 9_000)), "history_compacted", 9_000),
+        ((FIRST, call(20, 0, 9_000)), "history_compacted", 9_004),
         # and after a pause too: it would have been written anyway
-        ((FIRST, call(420, 0, 9_000)), "history_compacted", 9_000),
+        ((FIRST, call(420, 0, 9_000)), "history_compacted", 9_004),
         # it falls a little: a part was taken out
-        ((FIRST, call(20, 10_000, 8_000)), "history_rewritten", 8_000),
-        ((FIRST, call(20, 0, 20_800, event=Event.THINKING)), "thinking_settings_changed", 20_004),
+        ((FIRST, call(20, 10_000, 8_000)), "history_rewritten", 8_004),
+        ((FIRST, call(20, 0, 20_800, event=Event.THINKING)), "thinking_settings_changed", 20_000),
         # nothing is cached before: nothing can be lost
         ((call(0, 0, 0), call(20, 0, 20_000)), None, 0),
         # a side call among large prompts is no compaction: the large one goes on
@@ -163,4 +163,4 @@ def test_what_was_written_for_five_minutes_ends_after_five() -> None:
     )
     found = last_of(first, call(600, 20_000, 41_000))
     assert found is not None
-    assert (found.cause, found.tokens) == ("ttl_expired", 40_004)
+    assert (found.cause, found.tokens) == ("ttl_expired", 40_000)
