@@ -134,6 +134,7 @@ def _case(
     if usage is not None and usage.input == 0 and after.request.refused:
         usage = None
     same = not first and after.request.is_same_response(before.request)
+    identical = 0 if first else _identical(before, after)
     if not first and before.answered is not None and _gives_back(before, after):
         before = before.answered
     divergence = None if first else find_divergence(before.prefix, after.prefix)
@@ -145,7 +146,7 @@ def _case(
         origin=Origin.REPORTED if usage else Origin.SIMULATED,
         divergence=divergence,
         changes=() if first else _all_changes(divergence, before, after),
-        identical=0 if first else _identical(before, after),
+        identical=identical,
         cached=0,
         lost=0,
         parts=NO_PARTS,
