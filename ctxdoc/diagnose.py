@@ -98,7 +98,10 @@ class Cost(Struct, frozen=True):
     """USD for the later request; None where the model is unpriced."""
 
     paid: Decimal | None
+    """By the counters as they were reported."""
     if_hit: Decimal | None
+    corrected: Decimal | None = None
+    """Without the cached tokens that the log counts twice; None where it does not."""
 
     @property
     def lost(self) -> Decimal | None:
@@ -483,8 +486,12 @@ def cost_of(case: Case) -> Cost:
     if case.part in (Part.RECORD, Part.REFUSAL):
         return Cost(None, None)
     tariff = tariff_of(case.after.request)
-    paid = price(case.counters, tariff)
-    return Cost(paid, price(read_instead(case.counters, bounded_loss(case)), tariff))
+    paid, right = price(case.counters, tariff), case.after.corrected
+    return Cost(
+        paid,
+        price(read_instead(case.counters, bounded_loss(case)), tariff),
+        price(right, tariff) if right is not None and case.measured else None,
+    )
 
 
 def read_instead(usage: Usage, lost: int) -> Usage:
@@ -528,8 +535,27 @@ def _notes(case: Case) -> tuple[str, ...]:
             "the recorded body has no breakpoint, yet the API cached: they were added behind the "
             "recorder; assumed at the ends of tools, system and messages"
         )
-    if price(after.usage or case.counters, tariff_of(after.request)) is None:
-        notes.append("this model is unpriced: no amounts are given")
-    if after.usage is not None and not after.usage.split_known:
-        notes.append("lifetimes of the writes are not logged: priced as 5m")
+    notes += _counter_notes(case)
     return (*notes, *before.request.notes, *after.request.notes)
+
+
+def _counter_notes(case: Case) -> Iterator[str]:
+    """What the counters of the later request do not tell, or tell otherwise than its body."""
+    after = case.after
+    usage, right = after.usage, after.corrected
+    if price(usage or case.counters, tariff_of(after.request)) is None:
+        yield "this model is unpriced: no amounts are given"
+    if right is not None:
+        yield (
+            f"the log counts cached tokens twice: input_tokens {right.uncached:,} without them; the reported "
+            "counters stand as they are"
+        )
+    if after.hour_lost:
+        yield "the body asks for entries of an hour; the counters show five-minute ones"
+    if after.passes:
+        yield (
+            "the counters add up several passes over the prompt (tools that the API ran): they are no size of "
+            "a prefix"
+        )
+    if usage is not None and not usage.split_known:
+        yield "lifetimes of the writes are not logged: priced as 5m"

@@ -74,6 +74,14 @@ class Waste(Struct, frozen=True, kw_only=True):
     cost: Decimal | None
 
 
+class Accounting(Struct, frozen=True, kw_only=True):
+    """A fault in how a log or a tracker counts or prices a request; the cache has none."""
+
+    cause: str
+    confidence: Confidence
+    explanation: str
+
+
 class Row(Struct, kw_only=True):
     """One request as replayed."""
 
@@ -97,6 +105,11 @@ class Row(Struct, kw_only=True):
     """Whether the log tells enough to say that nothing was missed."""
     miss: Miss | None = None
     waste: Waste | None = None
+    accounting: Accounting | None = None
+    corrected: Usage | None = None
+    """The counters without the cached tokens that the log counts twice, where that is proved."""
+    corrected_cost: Decimal | None = None
+    """USD by those."""
     compared: int | None = None
     """The number of the request it was compared with."""
     related: bool = False
@@ -147,6 +160,16 @@ def judge(row: Row, case: Case) -> None:
     often = passed_often(case.after.request) or passed_often(case.before.request)
     if often and cause.id in BY_COUNTERS_OF_ONE_PASS:
         return
+    for each in (finding, *also):
+        if each.cause.group is Group.ACCOUNTING and case.part is not Part.RECORD:
+            row.accounting = Accounting(
+                cause=each.cause.id,
+                confidence=each.match.confidence,
+                explanation=each.match.explanation,
+            )
+    row.corrected = case.after.corrected
+    if row.corrected is not None:
+        row.corrected_cost = price(row.corrected, row.tariff)
     refused = case.part in (Part.REFUSAL, Part.RECORD)
     lost = 0 if refused else bounded_loss(case)
     row.daily = cause.id == "timestamp_in_prefix" and is_daily(case)

@@ -143,6 +143,9 @@ def _money(found: Diagnosis) -> str:
     cost = found.cost
     if cost.paid is None:
         return "- (refused or repeated)" if found.lost is None else "- (this model is unpriced)"
+    if cost.corrected is not None:
+        right = money_text(cost.corrected)
+        return f"{money_text(cost.paid)} as reported, {right} without the tokens that are counted twice"
     approximately = "" if found.cost_origin is Origin.REPORTED else f", {found.cost_origin}"
     if found.lost is None or not found.case.is_loss:
         return f"{money_text(cost.paid)} for this request{approximately}; nothing lost"
@@ -278,6 +281,7 @@ def diagnosis_json(found: Diagnosis, excerpts: bool = True) -> dict[str, Json]:
             "paid": money_json(found.cost.paid),
             "if_hit": money_json(found.cost.if_hit),
             "lost": money_json(found.cost.lost),
+            "corrected": money_json(found.cost.corrected),
         },
         "not_checked": list(found.notes),
         "chosen": found.chosen or None,
