@@ -84,7 +84,7 @@ def test_the_json_document_has_the_contract_keys_in_order() -> None:
         "after",
     ]
     assert list(found["tokens"])[:4] == ["identical_prefix", "survives", "lost", "origin"]
-    assert list(found["cost"]) == ["paid", "if_hit", "lost"]
+    assert list(found["cost"])[:3] == ["paid", "if_hit", "lost"]
 
 
 def test_the_price_is_that_of_the_reported_counters() -> None:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from ctxdoc.diagnose import iter_cases
+from ctxdoc.diagnose import find_causes, iter_cases
 from ctxdoc.diff import find_divergence, first_difference, prompt_difference
 from ctxdoc.formats import FORMATS
 from ctxdoc.formats.source import Source
@@ -260,3 +260,87 @@ def test_the_replay_hits_what_an_independent_cache_hits(
         hit = case.outcome.hit
         read = case.after.prefix.segments[: hit + 1] if hit is not None else ()
         assert sum(segment.is_block for segment in read) == blocks
+
+
+@st.composite
+def agents(draw: st.DrawFn) -> list[JsonBody]:
+    """Records of conversations that append, edit, branch and pause, with and without counters."""
+    cache, now, records = StandIn(minimum=1024), 0.0, []
+    bodies = draw(st.lists(BODIES, min_size=1, max_size=3))
+    for place, body in enumerate(bodies):
+        body["system"] = [{"type": "text", "text": f"agent {place} " + "lorem ipsum dolor " * 300}]
+        body["messages"] = [{"role": "user", "content": [{"type": "text", "text": f"go {place}"}]}]
+    for number in range(draw(st.integers(2, 8))):
+        place = draw(st.integers(0, len(bodies) - 1))
+        body = bodies[place]
+        now += draw(st.sampled_from([0.5, 20, 299, 301, 3700]))
+        more = draw(st.sampled_from(["append", "append", "edit", "system", "drop"]))
+        if more == "edit":
+            body["messages"][0]["content"][0]["text"] += "!"
+        elif more == "system":
+            body["system"][0]["text"] = f"at {number} " + body["system"][0]["text"]
+        elif more == "drop":
+            del body["messages"][1:]
+        body["messages"] += [
+            {"role": role, "content": [{"type": "text", "text": f"{role} {place} {number} " * 40}]}
+            for role in ("assistant", "user")
+        ]
+        sent = copy.deepcopy(body)
+        for block in draw(st.lists(st.sampled_from(marked_blocks(sent)), max_size=3)):
+            block["cache_control"] = {"type": "ephemeral"}
+        usage = cache.answer(sent, now)
+        at = datetime(2026, 11, 2, tzinfo=UTC) + timedelta(seconds=now)
+        records.append(record(sent, at, usage if draw(st.booleans()) else None, number))
+    return records
+
+
+@settings(max_examples=60)
+@given(agents())
+def test_nothing_is_lost_that_was_not_cached(records: list[JsonBody]) -> None:
+    """Lost is at most what the earlier request had cached, and where nothing changed at most what both
+    have at their start (design 13)."""
+    for case in iter_cases(requests_of(records)):
+        held = case.before.cached
+        assert case.lost <= case.cached
+        if held is not None and not case.alone:
+            assert case.lost <= max(0, held - case.counters.cache_read)
+        if case.divergence is None:
+            assert case.lost <= max(0, case.identical - case.counters.cache_read)
+
+
+@settings(max_examples=60)
+@given(agents())
+def test_there_is_no_miss_where_all_that_was_cached_was_read(records: list[JsonBody]) -> None:
+    for case in iter_cases(requests_of(records)):
+        usage = case.before.usage
+        if case.alone or usage is None or case.after.usage is None:
+            continue
+        if case.counters.cache_read >= usage.cache_read + usage.cache_write:
+            assert case.lost == 0
+
+
+@settings(max_examples=40)
+@given(agents(), st.integers(0, 8))
+def test_a_request_that_shares_nothing_changes_no_verdict(
+    records: list[JsonBody], place: int
+) -> None:
+    place = min(place, len(records))
+    stranger = {
+        "model": "claude-haiku-4-5",
+        "max_tokens": 10,
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "What is the capital?"}]}
+        ],
+    }
+    at = records[min(place, len(records) - 1)]["timestamp"]
+    other = {"timestamp": at, "request": stranger, "response": None}
+    more = [*records[:place], other, *records[place:]]
+
+    def verdicts(rows: list[JsonBody]) -> list[tuple[str, int]]:
+        found = []
+        for case in iter_cases(requests_of(rows)):
+            if case.after.prefix.root != "claude-haiku-4-5":
+                found.append((find_causes(case)[0].cause.id, case.lost))
+        return found
+
+    assert verdicts(more) == verdicts(records)
