@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
+import msgspec
 from msgspec import Struct
 
 from ctxdoc import canonical
 from ctxdoc.canonical import Json
 from ctxdoc.causes.base import Case
-from ctxdoc.causes.changed_text import changed_span, similarity
-from ctxdoc.diff import Change
+from ctxdoc.causes.changed_text import changed_span, find_inserted_kind, similarity
+from ctxdoc.diff import Change, common_length
 from ctxdoc.exchange import Exchange
-from ctxdoc.model import Section
+from ctxdoc.model import Body, Section
 from ctxdoc.prefix import Prefix
 from ctxdoc.providers import RULES
 from ctxdoc.segments import Segment
@@ -30,7 +32,23 @@ SUMMARY = re.compile(
 """What a text that stands for a history says of itself."""
 INJECTED = re.compile(r"\s*(?:<[\w:-]+[^>]*>.*</[\w:-]+>|\[[^\]]+\].*|#+ .*)\s*", re.DOTALL)
 """Text that a client wraps into a message: a tag, a bracket, a heading."""
+LIFTED = 16
+"""Characters from which on a text that stands elsewhere too is no chance."""
+QUOTED_MESSAGES = 3
+QUOTED_ROW = 500
+"""A call quotes a conversation from so many whole messages, or characters in a row, on."""
+MAX_QUOTE = 200_000
+"""Characters of a text in which quotes are looked for."""
+MAX_PIECES = 64
+"""Pieces of a conversation that are looked for."""
 SIMILAR_ANSWER = 0.5
+THINKING = re.compile(r"\bthinking\b", re.IGNORECASE)
+BOUND = re.compile(
+    r"\bbound to\b|\bbinding\b|block_binding|prefix_mismatch|different (?:conversation|prefix|prompt)|"
+    r"differs from when|prefix (?:does not|doesn't|did not) match|(?:prefix|prompt) (?:was |has )?changed",
+    re.IGNORECASE,
+)
+"""What the API says of a thinking block whose prompt was changed (preserved-thinking page, 2026-10-08)."""
 
 
 class Moved(Struct, frozen=True):
@@ -208,6 +226,142 @@ def _widened(text: str, piece: str) -> str:
     return piece
 
 
+def system_blocks(prefix: Prefix) -> list[Segment]:
+    """The blocks of the system prompt."""
+    return [s for s in prefix.segments if s.section is Section.SYSTEM]
+
+
+def is_continued(case: Case) -> bool:
+    """Whether the later request holds the conversation of the earlier one: its first message, or a
+    block that is too long to be there by chance."""
+    before, after = _history(case.before.prefix), _history(case.after.prefix)
+    if not before or not after:
+        return False
+    change = case.message_change
+    segment = (change.before or change.after) if change else None
+    if segment is None or segment.rank[1] > 0:
+        return True
+    known = {s.digest for s in before if s.size > SHORT}
+    return any(s.digest in known for s in after)
+
+
+def came_or_went(case: Case) -> Moved | None:
+    """System blocks that stand on one side only, all others being equal and in their order."""
+    change = next((c for c in case.changes if c.place.section is Section.SYSTEM), None)
+    if change is None:
+        return None
+    before, after = system_blocks(case.before.prefix), system_blocks(case.after.prefix)
+    one, two = {s.digest for s in before}, {s.digest for s in after}
+    lost = [s for s in before if s.digest not in two]
+    gained = [s for s in after if s.digest not in one]
+    kept = [[s.digest for s in blocks if s.digest in one & two] for blocks in (before, after)]
+    if bool(lost) == bool(gained) or kept[0] != kept[1]:
+        return None
+    what = "gained the block" if gained else "lost the block"
+    text = "\n".join(map(text_of, lost or gained))
+    return Moved(change.place.pointer, what, text)
+
+
+def injected_system_text(case: Case) -> Moved | None:
+    """Wrapped text, or text of the messages, that came into the system prompt or left it."""
+    change = next((c for c in case.changes if c.place.section is Section.SYSTEM), None)
+    if change is None:
+        return None
+    block = came_or_went(case)
+    text, came = _one_sided(change) if block is None else (block.text, "gained" in block.what)
+    text = text.strip()
+    if not text:
+        return None
+    if len(text) >= LIFTED and any(_holds(e.prefix, text) for e in (case.before, case.after)):
+        what = "stands in the system prompt now" if came else "left the system prompt"
+        return Moved(change.place.pointer, what, text)
+    # In a prompt of one text a heading opens a section of it, and no block of its own.
+    if not INJECTED.fullmatch(text) or (text.startswith("#") and block is None):
+        return None
+    if find_inserted_kind("", text) is not None:
+        return None
+    what = "was put in afterwards" if came else "is missing now"
+    return Moved(change.place.pointer, what, text)
+
+
+def _one_sided(change: Change) -> tuple[str, bool]:
+    """The text that one side of a changed text has more, and whether it came; empty where both
+    sides have another."""
+    before, after = change.place.before, change.place.after
+    if not (isinstance(before, str) and isinstance(after, str)):
+        return "", False
+    start, end_before, end_after = changed_span(before, after)
+    if start == end_before:
+        return _widened(after, after[start:end_after]), True
+    if start == end_after:
+        return _widened(before, before[start:end_before]), False
+    return "", False
+
+
+def _holds(prefix: Prefix, text: str) -> bool:
+    """Whether a block of the messages holds a text."""
+    inner = canonical.encode(text)[1:-1]
+    return any(s.size > len(inner) and inner in s.data for s in _history(prefix))
+
+
+def quoted_history(case: Case) -> int | None:
+    """Whole messages of the earlier request that one text of the later one quotes; 0 where it is no
+    more than a long row of characters, None where neither."""
+    texts = [s for s in _history(case.after.prefix) if s.kind == "text" and s.role == "user"]
+    longest = max(texts, key=lambda s: s.size, default=None)
+    if longest is None or longest.size < QUOTED_ROW:
+        return None
+    text = text_of(longest)[:MAX_QUOTE]
+    whole, row = 0, False
+    for piece in _pieces(case.before.prefix):
+        written = canonical.encode(piece)[1:-1].decode()
+        found = next((form for form in (piece, written) if form in text), None)
+        if found is not None:
+            whole += 1
+            row = row or len(found) >= QUOTED_ROW
+        elif not row:
+            row = _has_row(piece, text)
+    if whole >= QUOTED_MESSAGES or row:
+        return whole if whole >= QUOTED_MESSAGES else 0
+    return None
+
+
+def _pieces(prefix: Prefix) -> list[str]:
+    """The texts of the newest messages that are too long to be said by chance."""
+    blocks = [s for s in _history(prefix) if s.size > SHORT][-MAX_PIECES:]
+    found = (_said(s.value)[:MAX_QUOTE] for s in blocks)
+    return [text for text in found if len(text) >= LIFTED]
+
+
+def _said(value: Json) -> str:
+    """What a text block or a tool result says."""
+    match value:
+        case {"type": "text", "text": str(text)} | {"type": "tool_result", "content": str(text)}:
+            return text
+        case _:
+            return ""
+
+
+def _has_row(piece: str, text: str) -> bool:
+    """Whether a text holds a long row of a piece: each such row covers one of these stretches."""
+    step = QUOTED_ROW // 2
+    for start in range(0, min(len(piece) - step, 8 * step), step):
+        at = text.find(piece[start : start + step])
+        if at < 0:
+            continue
+        behind = common_length(piece[start:], text[at : at + QUOTED_ROW])
+        ahead = common_length(piece[:start][::-1][:step], text[:at][::-1][:step])
+        if ahead + behind >= QUOTED_ROW:
+            return True
+    return False
+
+
+def refuses_thinking(error: str) -> bool:
+    """Whether the API refused a thinking block for the prompt ahead of it; other faults of a signature
+    say nothing of a prompt."""
+    return bool(BOUND.search(error) and THINKING.search(error))
+
+
 def ids_regenerated(case: Case) -> bool:
     """Whether calls and results differ in their ids only, each old id having one new id."""
     change = case.message_change
@@ -253,3 +407,101 @@ def thinking_dropped(case: Case) -> str | None:
         return None
     stripped = {s.digest for s in case.after.prefix.unrendered}
     return "server" if any(s.digest in stripped for s in thought) else "client"
+
+
+class _Ids(Struct):
+    id: Any = None
+    tool_use_id: Any = None
+
+
+_ids_of = msgspec.json.Decoder(_Ids).decode
+CALLED = "tool_use"
+ANSWERED = "tool_result"
+"""Of the user's tools: results of the API's own stand in the assistant's message itself."""
+
+
+def shape_fault(body: Body, prefix: Prefix, start: int = 0) -> tuple[str, str] | None:
+    """The place and the rule by which the API refuses a conversation for its shape, or None.
+
+    A tool_result has to answer a tool_use of the message right before it, and each tool_use needs its
+    tool_result there; that a conversation begins with an answer is no fault (recorded calls show it).
+    Messages ahead of `start` are taken as right. A body that is only the end of a message thread has
+    to be joined with its beginning first. Breakpoints beyond the fourth are `find_refusal`'s, but for
+    the one of automatic caching (facts 1.2).
+    """
+    return _fault_of_automatic(body, prefix) or _fault_of_turns(_turns(prefix, start))
+
+
+def _fault_of_automatic(body: Body, prefix: Prefix) -> tuple[str, str] | None:
+    """Automatic caching on top of four breakpoints, or with another lifetime than the breakpoint that
+    its block has already."""
+    control = canonical.decode(body.cache_control)
+    if not isinstance(control, dict):
+        return None
+    if len(prefix.marks) > RULES.max_breakpoints:
+        return "$.cache_control", f"automatic caching on top of {RULES.max_breakpoints} breakpoints"
+    able = (s for s in reversed(prefix.segments) if s.is_block and not s.mark_fault)
+    last = next(able, None)
+    asked = "1h" if control.get("ttl") == "1h" else "5m"
+    if last is not None and last.ttl is not None and last.ttl != asked:
+        return "$.cache_control", f"automatic caching for {asked} on a block marked for {last.ttl}"
+    return None
+
+
+class _Turn(Struct):
+    """Messages of one role in a row: the API takes them as one."""
+
+    role: str
+    blocks: list[Segment]
+
+
+def _turns(prefix: Prefix, start: int) -> list[_Turn]:
+    """The turns of a conversation from the last answer before `start` on, behind the last compaction:
+    what stands before it is out of the prompt. Instructions in between are no turn."""
+    blocks = [s for s in _history(prefix) if s.role != "system"]
+    first = next((i for i, s in enumerate(blocks) if s.rank[1] >= start), len(blocks))
+    for answer in (False, True):
+        while first and (blocks[first - 1].role == "assistant") is answer:
+            first -= 1
+    compacted = [i for i, s in enumerate(blocks) if s.kind == "compaction"]
+    turns: list[_Turn] = []
+    for segment in blocks[max(first, *compacted[-1:], 0) :]:
+        if not turns or turns[-1].role != segment.role:
+            turns.append(_Turn(segment.role, []))
+        turns[-1].blocks.append(segment)
+    return turns
+
+
+def _fault_of_turns(turns: list[_Turn]) -> tuple[str, str] | None:
+    calls: dict[str, str] = {}
+    for turn in turns:
+        if turn.role == "assistant":
+            calls = _ids_in(turn, CALLED)
+            continue
+        results = _ids_in(turn, ANSWERED)
+        if not _renamed(calls, results):
+            for pointer in _unmatched(results, calls):
+                return pointer, "a tool_result without its tool_use in the message before it"
+            for pointer in _unmatched(calls, results):
+                return pointer, "a tool_use without a tool_result in the message behind it"
+        calls = {}
+    return None
+
+
+def _unmatched(one: dict[str, str], two: dict[str, str]) -> Iterator[str]:
+    return (pointer for name, pointer in one.items() if name not in two)
+
+
+def _renamed(calls: dict[str, str], results: dict[str, str]) -> bool:
+    """Whether all ids are others and their number is the same: a recorder made them anew."""
+    return len(calls) == len(results) and calls.keys().isdisjoint(results)
+
+
+def _ids_in(turn: _Turn, kind: str) -> dict[str, str]:
+    """The ids of the calls, or of the answered calls, in a turn, and where they stand."""
+    found: dict[str, str] = {}
+    for segment in turn.blocks:
+        if segment.kind == kind:
+            ids = _ids_of(segment.data)
+            found[str(ids.id if kind == CALLED else ids.tool_use_id)] = segment.pointer
+    return found
