@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from ctxdoc.api_word import api_word
-from ctxdoc.cache import Outcome, Refusal, Relax, find_refusal
+from ctxdoc.cache import Outcome, Relax
 from ctxdoc.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS, Case, Part
 from ctxdoc.causes.changed_text import similarity
 from ctxdoc.causes.content import similar_systems, tool_names
@@ -152,7 +152,7 @@ def _case(
         parts=NO_PARTS,
         part=Part.COLD,
         gap=None if first else gap_between(before.request, after.request),
-        refusal=_refusal(after),
+        refusal=after.refusal,
         same_response=same,
         related=False,
         whole_log=whole_log,
@@ -208,12 +208,6 @@ def _identical(before: Exchange, after: Exchange) -> int:
     if before.prefix.sent is None:
         return before.sizes.at(index)
     return after.sizes.at(common_segments(before.prefix, after.prefix) - 1)
-
-
-def _refusal(after: Exchange) -> Refusal | None:
-    if after.usage is not None and not after.request.refused:
-        return None
-    return find_refusal(after.prefix.as_sent)
 
 
 def _attributed(case: Case, alive: int | None) -> Case:

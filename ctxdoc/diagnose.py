@@ -16,6 +16,7 @@ from ctxdoc.cache import Cache
 from ctxdoc.causes import CAUSES, Case, Cause, Group, Match, Part
 from ctxdoc.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS
 from ctxdoc.causes.changed_text import DAYS
+from ctxdoc.causes.history import refuses_thinking
 from ctxdoc.diff import (
     Place,
     body_difference,
@@ -371,7 +372,8 @@ def _state(case: Case) -> State:
     if case.part is Part.RECORD:
         return State.COLD if not read else State.ALIVE
     if case.part is Part.REFUSAL:
-        return State.DEAD if case.refusal is not None else State.UNKNOWN
+        known = case.refusal is not None or refuses_thinking(case.after.request.refused)
+        return State.DEAD if known else State.UNKNOWN
     if read:
         return State.PARTIAL if case.is_loss else State.ALIVE
     if case.part is Part.NEVER_CACHED:
@@ -399,6 +401,8 @@ def first_difference(case: Case) -> Place | None:
 
 
 def _invalidates_from(case: Case) -> Section:
+    if case.divergence is not None and refuses_thinking(case.after.request.refused):
+        return case.divergence.level
     if not case.is_loss or case.part is Part.VISIBILITY:
         return Section.NONE
     if case.divergence is not None and case.parts[Part.DIVERGENCE]:

@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ctxdoc.cache import FIRST_RESPONSE_SECONDS, Cache, Outcome, Step, find_refusal
+from ctxdoc.cache import FIRST_RESPONSE_SECONDS, Cache, Outcome, Refusal, Step, find_refusal
 from ctxdoc.diff import common_segments
+from ctxdoc.message_shape import shape_fault
 from ctxdoc.model import Origin, Request, Section, Usage
 from ctxdoc.prefix import Prefix
 from ctxdoc.providers import RULES
@@ -27,6 +28,8 @@ class Exchange(Struct, frozen=True, kw_only=True):
     """Reported counters, as they were reported."""
     corrected: Usage | None = None
     """The counters without the cached part, where it is proved that the log counts it twice."""
+    refusal: Refusal | None = None
+    """Why the API refuses the request, by its body; None where the log says that it was accepted."""
     passes: bool = False
     """Whether the counters add up several passes over the prompt, and so tell no size of it."""
     breakpoints_assumed: bool = False
@@ -100,6 +103,7 @@ class Replayer:
             ),
             usage=usage,
             corrected=corrected,
+            refusal=_refusal(request, prefix, before),
             passes=passes,
             breakpoints_assumed=assumed,
             hour_lost=hour_lost,
@@ -182,7 +186,7 @@ class Replayer:
         """Looks the request up and stores what it writes; one that was refused, or whose counters say
         that nothing was cached, writes nothing."""
         step = step_of(exchange)
-        if exchange.request.refused or (not exchange.usage and find_refusal(exchange.prefix)):
+        if exchange.request.refused or exchange.refusal is not None:
             return Cache().send(
                 replace(step, prefix=replace(step.prefix, segments=()), sizes=NO_SIZES, marks=())
             )
@@ -212,6 +216,25 @@ class Replayer:
         if (two - one).total_seconds() < shortest:
             return None
         return before.sizes.at(self.cache.longest_live(before.prefix, step_of(after)))
+
+
+SHAPE = "message_shape_invalid"
+"""The cause of a refusal for the shape of a conversation."""
+
+
+def _refusal(request: Request, prefix: Prefix, before: Exchange | None) -> Refusal | None:
+    """Why the API refuses a request, where the log does not say that it was accepted."""
+    if request.response is not None and not request.refused:
+        return None
+    sent = prefix.as_sent
+    found = find_refusal(sent)
+    if found is not None or request.body is None:
+        return found
+    shared = common_segments(before.prefix.as_sent, sent) if before is not None else 0
+    known = sent.segments[shared - 1] if shared else None
+    start = known.rank[1] if known is not None and known.section is Section.MESSAGES else 0
+    fault = shape_fault(request.body, sent, start)
+    return Refusal(SHAPE, *fault) if fault is not None else None
 
 
 SUMMARY_SHARE = 0.8

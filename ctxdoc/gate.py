@@ -224,7 +224,9 @@ def _of_rows(found: Replay, settings: GateSettings) -> Iterator[Breach]:
         if avoidable is False and wrong.cause not in named:
             continue
         promised = row.miss is not None and avoidable is True and not row.daily
-        promised &= not row.opens or (varies and wrong.cause in EACH_TIME)
+        # What the API refuses is no matter of what conversations share.
+        refused = row.miss is not None and row.miss.tokens is None
+        promised &= refused or not row.opens or (varies and wrong.cause in EACH_TIME)
         breaking = wrong.cause in named or (promised and breaks(CAUSES[wrong.cause], settings))
         rows.setdefault((wrong.cause, breaking), []).append(row)
     for (name, breaking), own in rows.items():

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from ctxdoc.causes.changed_text import Kind, changed_span, find_kind, find_kinds, similarity
+from ctxdoc.causes.base import Confidence
+from ctxdoc.causes.changed_text import (
+    Kind,
+    changed_span,
+    find_kind,
+    find_kinds,
+    judge_value,
+    similarity,
+)
+from ctxdoc.causes.reordered import MAX_TEXT, Order, find_order
 
 PROSE = "You are a careful agent. Read the file before you edit it, and answer in one line.\n"
 
@@ -81,6 +90,35 @@ COUNTERS = [
     ("This is turn 5/20.", "This is turn 6/20."),
     ("Step: 4", "Step: 5"),
     ("You have 12 steps left.", "You have 11 steps left."),
+    ("turn 12", "turn 13"),
+    ("You are at step 3 of 10.", "You are at step 4 of 10."),
+    ("iteration #4", "iteration #5"),
+    ("tokens left: 51200", "tokens left: 50100"),
+    ("Tokens remaining: 51200", "Tokens remaining: 50100"),
+    ("You have 12,345 tokens remaining", "You have 11,200 tokens remaining"),
+    ("Messages so far: 14", "Messages so far: 16"),
+    ("You have sent 14 messages.", "You have sent 15 messages."),
+    ("remaining budget $0.53", "remaining budget $0.49"),
+    ("Cost so far: $0.53", "Cost so far: $0.61"),
+    ("Context used: 45%", "Context used: 47%"),
+    ('"turn_count": 12,', '"turn_count": 13,'),
+    ('"turnNumber": 12', '"turnNumber": 13'),
+    ("<tokens_used>4123</tokens_used>", "<tokens_used>5123</tokens_used>"),
+]
+LABELLED_ALONE = [
+    ("Current time: half past nine", "Current time: twenty to ten"),
+    ("Time is 1731 beats", "Time is 1733 beats"),
+    ("The current time is stardate 4523.3", "The current time is stardate 4523.7"),
+    ("<current_time>half past nine</current_time>", "<current_time>ten sharp</current_time>"),
+    ("Aktuelle Uhrzeit: halb zehn", "Aktuelle Uhrzeit: kurz nach zehn"),
+    ("Время: половина десятого", "Время: десять"),
+    ("当前时间：九点半", "当前时间：十点"),
+    ("It is half past nine.", "It is ten o'clock."),
+]
+GROWN = [
+    ("17", "18"),
+    ("[17]", "[18]"),
+    ("12 files and 340 lines", "13 files and 361 lines"),
 ]
 ENVIRONMENTS = [
     ("cwd: /srv/app", "cwd: /srv/app/web"),
@@ -127,6 +165,26 @@ NOTHING = [
     ("Prefer claude-opus-4-5 here.", "Prefer claude-opus-4-6 here."),
     ("Guidelines\nBe brief.", "Guidelines\nBe wordy."),
     ("Token: keep short", "Token: keep long"),
+    ("Price: $12.30", "Price: $12.40"),
+    ("Temperature: 21.5", "Temperature: 22.0"),
+    ("See step 4.", "See step 5."),
+    ("max_tokens: 4000", "max_tokens: 8000"),
+    ("maxTokens: 4000", "maxTokens: 8000"),
+    ("Retry attempts: 3", "Retry attempts: 4"),
+    ("Limit: 5 requests", "Limit: 6 requests"),
+    ("Every 5 turns, sum up.", "Every 6 turns, sum up."),
+    ("margin left: 3", "margin left: 4"),
+    ("Turn left 5 degrees", "Turn left 6 degrees"),
+    ("Population 51200", "Population 51300"),
+    ("12 files and 340 lines", "13 files and 330 lines"),
+    ("12 files and 340 lines", "13 files and 340 rows"),
+    ("18", "17"),
+    ("Time limit: two minutes", "Time limit: three minutes"),
+    ("Time zone: Berlin", "Time zone: Paris"),
+    ("Response time: fast", "Response time: slow"),
+    ("It is 5 km to town.", "It is 6 km to town."),
+    ("It is time to act.", "It is time to rest."),
+    ("Now: plan", "Now: act"),
 ]
 
 
@@ -156,6 +214,117 @@ def test_an_id_is_an_id_wherever_it_stands(before: str, after: str, place: str) 
 @pytest.mark.parametrize(("before", "after"), COUNTERS)
 def test_a_counter_is_a_counter(before: str, after: str, place: str) -> None:
     assert _found(before, after, place) is Kind.COUNTER
+
+
+@PLACES
+@pytest.mark.parametrize(("before", "after"), LABELLED_ALONE)
+def test_a_time_in_a_form_that_no_rule_knows_is_told_by_its_label(
+    before: str, after: str, place: str
+) -> None:
+    assert _found(before, after, place) is Kind.TIME
+    told = judge_value(before, after)
+    assert told is not None
+    assert told.ceiling is Confidence.LIKELY
+
+
+@PLACES
+@pytest.mark.parametrize(("before", "after"), GROWN)
+def test_numbers_that_only_grew_may_be_counters(before: str, after: str, place: str) -> None:
+    assert _found(before, after, place) is Kind.COUNTER
+    told = judge_value(before, after)
+    assert told is not None
+    assert told.ceiling is Confidence.POSSIBLE
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind", "ceiling"),
+    [
+        ("It is 09:05 now.", "It is 09:06 now.", Kind.TIME, Confidence.CERTAIN),
+        ("Current time is 15:09:20.", "Current time is 15:09:34.", Kind.TIME, Confidence.CERTAIN),
+        ("Today is Monday.", "Today is Tuesday.", Kind.TIME, Confidence.CERTAIN),
+        ("Year: 2026", "Year: 2027", Kind.TIME, Confidence.LIKELY),
+        ("Today is 2026-11-20", "Today is 2026-11-21", Kind.TIME, Confidence.CERTAIN),
+        ("2026-11-20", "2026-11-21", Kind.TIME, Confidence.LIKELY),
+        ("```\n09:05 start\n```", "```\n09:06 start\n```", Kind.TIME, Confidence.LIKELY),
+        ("| 09:05 | start |", "| 09:06 | start |", Kind.TIME, Confidence.LIKELY),
+        (
+            "https://x.org/?ts=1795165200",
+            "https://x.org/?ts=1795165260",
+            Kind.TIME,
+            Confidence.LIKELY,
+        ),
+        ("report-2026-11-20.pdf", "report-2026-11-21.pdf", Kind.ENVIRONMENT, Confidence.LIKELY),
+        ("/srv/2026-11-20/a", "/srv/2026-11-21/a", Kind.ENVIRONMENT, Confidence.LIKELY),
+        ("Nonce 3f1a9bc2", "Nonce 8c7de1f2", Kind.ID, Confidence.CERTAIN),
+        ("main.3f1a9bc2.js", "main.8c7de1f2.js", Kind.ID, Confidence.LIKELY),
+        ("/tmp/a-3f1a9bc2/x", "/tmp/a-8c7de1f2/x", Kind.ID, Confidence.LIKELY),
+        ("turn 12", "turn 13", Kind.COUNTER, Confidence.LIKELY),
+    ],
+)
+def test_a_kind_is_as_sure_as_what_tells_it(
+    before: str, after: str, kind: Kind, ceiling: Confidence
+) -> None:
+    told = judge_value(f"{PROSE}{before}", f"{PROSE}{after}")
+    assert told is not None
+    assert (told.kind, told.ceiling) == (kind, ceiling)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "order"),
+    [
+        ('Config: {"a": 1, "b": 2} ok', 'Config: {"b": 2, "a": 1} ok', Order.MEMBERS),
+        ("Config: {'a': 1, 'b': [1, 2]}", "Config: {'b': [1, 2], 'a': 1}", Order.MEMBERS),
+        ('{"a": {"x": 1, "y": 2}, "b": 3}', '{"a": {"y": 2, "x": 1}, "b": 3}', Order.MEMBERS),
+        ('{"a": {"x": 1}, "b": 2, "c": 3}', '{"a": {"x": 1}, "c": 3, "b": 2}', Order.MEMBERS),
+        ('{"a": "x, {", "b": 1}', '{"b": 1, "a": "x, {"}', Order.MEMBERS),
+        ('It\'s {"a": 1, "b": 2}, isn\'t it', 'It\'s {"b": 2, "a": 1}, isn\'t it', Order.MEMBERS),
+        ("- draw\n- sing\n- dance", "- dance\n- draw\n- sing", Order.LINES),
+        ("1. draw\n2. sing", "1. sing\n2. draw", Order.LINES),
+        ("b: 2\na: 1\nEnd.", "a: 1\nb: 2\nEnd.", Order.LINES),
+        ("Available tools: b, a, c.", "Available tools: a, c, b.", Order.NAMES),
+        ("Use read_file, read_dir and grep.", "Use read_dir, grep and read_file.", Order.NAMES),
+        ('Names: ["b", "a"]', 'Names: ["a", "b"]', Order.NAMES),
+        ("red green blue", "blue green red", Order.NAMES),
+    ],
+)
+def test_the_same_in_another_order_is_found_in_text(before: str, after: str, order: Order) -> None:
+    assert find_order(f"{PROSE}{before}\n{PROSE}", f"{PROSE}{after}\n{PROSE}") is order
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('{"a": 1, "b": 2}', '{"b": 2, "a": 3}'),
+        ('{"a": 1, "b": 2}', '{"b": 1, "a": 2}'),
+        ('{"a": 1, "b": 2}', '{"a":1,"b":2}'),
+        ('{"a": 1.0, "b": 2}', '{"b": 2, "a": 1}'),
+        ('{"a": [1, 2]}', '{"a": [2, 1]}'),
+        ("- draw\n- sing", "- draw\n- dance"),
+        ("- draw\n- sing", "- sing\n- draw\n- dance"),
+        ("Tools: a, b", "Tools: a, b, c"),
+        ("Tools: a, b", "Tools: b, c"),
+        ("Sizes: 3, 5", "Sizes: 5, 3"),
+        ("a read only file", "a only read file"),
+        ("Be kind.", "Be mild."),
+        ("Be kind.", "Be kind."),
+    ],
+)
+def test_another_value_is_no_other_order(before: str, after: str) -> None:
+    assert find_order(f"{PROSE}{before}\n{PROSE}", f"{PROSE}{after}\n{PROSE}") is None
+
+
+@pytest.mark.parametrize(("ahead", "order"), [(0, Order.MEMBERS), (MAX_TEXT, None)])
+def test_an_object_that_begins_too_far_ahead_is_not_looked_at(
+    ahead: int, order: Order | None
+) -> None:
+    lead = f'{{"text": "{"x" * ahead}", '
+    before, after = '"a": {"x": 1, "y": 2}, "b": 2}', '"b": 2, "a": {"y": 2, "x": 1}}'
+    assert find_order(lead + before, lead + after) is order
+
+
+@pytest.mark.parametrize("bad", ["{" * 30_000, '"' * 30_000, "\\" * 30_000, "{'a " * 9_000])
+def test_text_of_brackets_and_quotes_ends(bad: str) -> None:
+    assert find_order(bad + "a", bad + "b") is None
 
 
 @PLACES

@@ -10,7 +10,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ctxdoc.causes import CAUSES
+from ctxdoc.attribution import case_of_pair
+from ctxdoc.causes import CAUSES, Case, Confidence
+from ctxdoc.causes.history import quoted_history
+from ctxdoc.message_shape import shape_fault
 from ctxdoc.diagnose import Diagnosis, diagnose_pair
 from ctxdoc.load import read_request
 
@@ -113,7 +116,7 @@ def same_message_id_with_another_time(_: Record, b: Record) -> None:
     system(b)["text"] = system(b)["text"].replace('"message_id":"684"', '"message_id":"682"')
 
 
-@near_miss("environment_state_in_prefix", "git-status-in-system", "unexplained")
+@near_miss("environment_state_in_prefix", "git-status-in-system", "system_edited")
 def rule_far_behind_the_git_status_reworded(a: Record, b: Record) -> None:
     text = system(a, 1)["text"]
     system(b, 1)["text"] = text.replace("Rule 9: ", "Rule 9: Please ")  # one token more
@@ -248,6 +251,65 @@ def reword_system(_: Record, b: Record) -> None:
     simulate(b)
 
 
+def replace_half_of_the_system(_: Record, b: Record) -> None:
+    """Of the lines and the characters 40 % stay: less than an edit leaves, more than another agent's
+    prompt shares."""
+    lines = system(b)["text"].split("\n")
+    kept = round(0.4 * len(lines))
+    system(b)["text"] = "\n".join([*lines[:kept], *(line[::-1] for line in lines[kept:])])
+    simulate(b)
+
+
+@near_miss("system_edited", "marker-moved-forward", "fork_prefix_mismatch")
+def another_system_prompt(_: Record, b: Record) -> None:
+    system(b)["text"] = "\n".join(line[::-1] for line in system(b)["text"].split("\n"))
+    simulate(b)
+
+
+@near_miss("system_edited", "marker-moved-forward", "unexplained", "first_request")
+def the_same_edit_ahead_of_another_conversation(a: Record, b: Record) -> None:
+    reword_system(a, b)
+    b["request"]["messages"] = [say("user", "Which of the parcels came first?" * 9)]
+    block(b, 0)["cache_control"] = MARK
+
+
+@near_miss("system_edited", "marker-moved-forward", "json_key_order")
+def shuffled_names_in_the_system_prompt(a: Record, b: Record) -> None:
+    for record, names in ((a, "draw, sing, dance"), (b, "dance, draw, sing")):
+        system(record)["text"] += f"\nAvailable tools: {names}."
+    simulate(a, b)
+
+
+@near_miss("system_edited", "marker-moved-forward", "injected_block_moved")
+def wrapped_block_in_the_system_prompt(_: Record, b: Record) -> None:
+    b["request"]["system"].append(say("", "<reminder>Two are idle.</reminder>")["content"][0])
+    simulate(b)
+
+
+@near_miss("system_edited", "marker-moved-forward", "request_id_in_prefix")
+def turns_counted_in_the_system_prompt(a: Record, b: Record) -> None:
+    for record, turn in ((a, 12), (b, 13)):
+        system(record)["text"] += f"\nThis is turn {turn}."
+    simulate(a, b)
+
+
+@near_miss("injected_block_moved", "reminder-hoisted-with-its-marker", "system_edited")
+def plain_block_in_the_system_prompt(_: Record, b: Record) -> None:
+    system(b, 1)["text"] = "Ask before paying more than 50."
+
+
+@near_miss(
+    "injected_block_moved", "reminder-hoisted-with-its-marker", "memory_or_instructions_in_prefix"
+)
+def recalled_notes_in_the_system_prompt(_: Record, b: Record) -> None:
+    system(b, 1)["text"] = "# Recalled notes\n- pays late"
+
+
+@near_miss("unexplained", "marker-moved-forward", "system_edited")
+def reworded_rule_instead_of_half_of_the_prompt(a: Record, b: Record) -> None:
+    reword_system(a, b)
+
+
 @near_miss("unexplained", "marker-moved-forward", "text_normalization")
 def line_end_more_instead_of_another_wording(_: Record, b: Record) -> None:
     system(b)["text"] += "\n"
@@ -314,6 +376,36 @@ def same_format_with_another_effort(a: Record, b: Record) -> None:
     for record in (a, b):
         record["request"]["output_config"]["format"] = FORMAT
     simulate(a, b)
+
+
+@near_miss("task_budget_changed", "budget-counted-down-by-the-client", "none")
+def same_task_budget(a: Record, b: Record) -> None:
+    b["request"]["output_config"] = a["request"]["output_config"]
+    count(b, read=2433, write=28)  # 1776 + 685 = 2461 = 2433 of a + 28
+
+
+def other_betas(a: Record, b: Record) -> None:
+    """The recorded miss, and a feature that came with it."""
+    a["headers"] = {"anthropic-beta": "one-2026-01-01"}
+    b["headers"] = {"anthropic-beta": "two-2026-01-01, one-2026-01-01"}
+
+
+@near_miss("beta_set_changed", "miss-with-identical-prefix", "provider_side_miss")
+def same_betas_in_another_order(a: Record, b: Record) -> None:
+    a["headers"] = {"anthropic-beta": "one-2026-01-01,two-2026-01-01"}
+    b["headers"] = {"anthropic-beta": "two-2026-01-01, one-2026-01-01"}
+
+
+@near_miss("beta_set_changed", "miss-with-identical-prefix", "provider_side_miss")
+def betas_of_one_request_unknown(_: Record, b: Record) -> None:
+    b["headers"] = {"anthropic-beta": "two-2026-01-01"}
+
+
+@near_miss("beta_set_changed", "miss-with-identical-prefix", "none")
+def other_betas_and_all_is_read(a: Record, b: Record) -> None:
+    other_betas(a, b)
+    whole = a["response"]["usage"]
+    count(b, read=whole["cache_read_input_tokens"] + whole["cache_creation_input_tokens"])
 
 
 # Markers and limits
@@ -386,6 +478,24 @@ def eighteen_documents(_: Record, b: Record) -> None:
 def an_answer_in_place_of_an_error(_: Record, b: Record) -> None:
     """Status 200 with counters is no failure, whatever they say."""
     b["status"] = 200
+
+
+@near_miss("bound_thinking_refused", "bound-thinking-behind-new-instructions", "request_failed")
+def refused_for_another_fault_of_the_signature(_: Record, b: Record) -> None:
+    b["response"]["error"]["message"] = (
+        "messages.1.content.0: Invalid `signature` in `thinking` block"
+    )
+
+
+@near_miss(
+    "bound_thinking_refused",
+    "bound-thinking-behind-new-instructions",
+    "environment_state_in_prefix",
+    "memory_or_instructions_in_prefix",
+    "system_edited",
+)
+def answered_instead_of_refused(_: Record, b: Record) -> None:
+    simulate(b)
 
 
 @near_miss("below_minimum", "short-system-block", "none")
@@ -489,12 +599,20 @@ def overloaded(_: Record, b: Record) -> None:
     b["status"], b["response"] = 529, None
 
 
+def as_recorded(_: Record, b: Record) -> None:
+    assert b
+
+
 BUILT: dict[str, tuple[str, Change]] = {
+    "beta_set_changed": ("miss-with-identical-prefix", other_betas),
+    "bound_thinking_refused": ("bound-thinking-behind-new-instructions", as_recorded),
+    "system_edited": ("marker-moved-forward", reword_system),
     "request_failed": ("markers-lost-on-the-way", overloaded),
     "output_format_changed": ("effort-lowered-mid-session", ask_for_json),
-    "unexplained": ("marker-moved-forward", reword_system),
+    "unexplained": ("marker-moved-forward", replace_half_of_the_system),
 }
-"""Causes without a recorded case: no report showed one, so another pair is changed."""
+"""Causes without a recorded case of their own: no report showed one, or its answer leaves another word
+open, so a pair is changed."""
 
 
 @pytest.mark.parametrize("miss", NEAR_MISSES, ids=lambda m: f"{m.cause}-{m.change.__name__}")
@@ -535,6 +653,206 @@ def test_simulated_read_is_the_recorded_one_within_three_percent(
     a, b = load(case)
     simulate(b)
     assert diagnose(tmp_path, a, b).survives == pytest.approx(survives, rel=0.03)
+
+
+def the_case(folder: Path, *pair: Record) -> Case:
+    return diagnose(folder, *pair).case
+
+
+def test_a_refusal_of_bound_thinking_has_the_whole_message_and_the_place(tmp_path: Path) -> None:
+    """`first_difference` of expect.json: byte 3,656 of the first system block."""
+    a, b = load("bound-thinking-behind-new-instructions")
+    match = diagnose(tmp_path, a, b).finding.match
+    assert b["response"]["error"]["message"] in match.explanation
+    assert "$.system[0].text, byte 3,656" in match.explanation
+    assert match.confidence is Confidence.CERTAIN
+
+
+def test_another_set_of_betas_is_possible_and_named(tmp_path: Path) -> None:
+    a, b = load("miss-with-identical-prefix")
+    other_betas(a, b)
+    match = diagnose(tmp_path, a, b).finding.match
+    assert match.confidence is Confidence.POSSIBLE
+    assert "two-2026-01-01 came" in match.explanation
+
+
+def test_betas_in_a_body_count_like_those_of_the_header(tmp_path: Path) -> None:
+    a, b = load("miss-with-identical-prefix")
+    a["request"]["anthropic_beta"] = ["one-2026-01-01"]
+    b["request"]["anthropic_beta"] = ["two-2026-01-01"]
+    explanation = diagnose(tmp_path, a, b).finding.match.explanation
+    assert "two-2026-01-01 came and one-2026-01-01 went" in explanation
+
+
+@pytest.mark.parametrize(
+    ("added", "words"),
+    [("\nBe brief.", "gained \x02Be brief.\x03"), (None, "lost")],
+)
+def test_an_edit_says_what_came_or_went(added: str | None, words: str, tmp_path: Path) -> None:
+    a, b = load("marker-moved-forward")
+    text = system(b)["text"]
+    system(b)["text"] = text + added if added else text[:-200]
+    simulate(b)
+    found = diagnose(tmp_path, a, b).finding
+    assert found.cause.id == "system_edited"
+    assert words in found.match.explanation
+
+
+def test_a_reminder_lifted_out_of_the_messages_stands_in_the_system_prompt(tmp_path: Path) -> None:
+    """Its text needs no wrapping where the messages hold it too."""
+    a, b = load("reminder-hoisted-with-its-marker")
+    system(b, 1)["text"] = "Ask before paying more than 50."
+    block(a, 0)["text"] += " Ask before paying more than 50."
+    block(b, 0)["text"] = block(a, 0)["text"]
+    simulate(a, b)
+    found = diagnose(tmp_path, a, b).finding
+    assert found.cause.id == "injected_block_moved"
+    assert "stands in the system prompt now" in found.match.explanation
+
+
+WORDS = "The parcel of the north gate came at noon and was weighed twice. "
+
+
+def quoting(folder: Path, *texts: str, quote: str) -> int | None:
+    """What `quoted_history` says of a call whose one message holds a text."""
+    a = {"model": "claude-sonnet-5", "messages": [say("user", text) for text in texts]}
+    b = {"model": "claude-sonnet-5", "system": "Name it.", "messages": [say("user", quote)]}
+    return quoted_history(the_case(folder, {"request": a}, {"request": b}))
+
+
+LEAD = "Give this conversation a title of at most six words, in its own language. " * 8
+
+
+def test_a_call_quotes_three_whole_messages_and_not_two(tmp_path: Path) -> None:
+    said = [f"{number}: {WORDS}" for number in range(3)]
+    assert quoting(tmp_path, *said, quote=LEAD + "\n".join(said)) == 3
+    assert quoting(tmp_path, *said, quote=LEAD + "\n".join(said[:2])) is None
+
+
+def test_a_call_quotes_five_hundred_characters_and_not_499(tmp_path: Path) -> None:
+    said = "".join(f"{number} {WORDS}" for number in range(20))
+    assert len(said) > 1300
+    assert quoting(tmp_path, said, quote=f"{LEAD}<{said[777:1277]}>") == 0
+    assert quoting(tmp_path, said, quote=f"{LEAD}<{said[777:1276]}>") is None
+
+
+def test_a_call_quotes_messages_written_as_json(tmp_path: Path) -> None:
+    said = [f'{number}:\n"{WORDS}"' for number in range(3)]
+    assert quoting(tmp_path, *said, quote=LEAD + json.dumps(said)) == 3
+
+
+def test_a_side_call_that_quotes_is_told_as_one(tmp_path: Path) -> None:
+    a, b = load("compaction-call-without-tools")
+    said = [block(a, number).get("text", "") for number in range(len(a["request"]["messages"]))]
+    b["request"]["messages"] = [say("user", LEAD + "\n".join(said))]
+    block(b, 0)["cache_control"] = MARK
+    match = CAUSES["fork_prefix_mismatch"].match(the_case(tmp_path, a, b))
+    assert match is not None
+    assert "quotes the conversation in one message" in match.explanation
+    assert match.confidence is Confidence.LIKELY
+
+
+def call(*names: str) -> Record:
+    blocks = [{"type": "tool_use", "id": name, "name": "look", "input": {}} for name in names]
+    return {"role": "assistant", "content": blocks}
+
+
+def answer(*names: str, text: str = "") -> Record:
+    blocks: list[Record]
+    blocks = [{"type": "tool_result", "tool_use_id": name, "content": "ok"} for name in names]
+    if text:
+        blocks.append({"type": "text", "text": text})
+    return {"role": "user", "content": blocks}
+
+
+SEARCH = {
+    "role": "assistant",
+    "content": [
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}},
+        {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []},
+        {"type": "text", "text": "Found."},
+    ],
+}
+COMPACTED = {"role": "assistant", "content": [{"type": "compaction", "content": "So far."}]}
+HI = say("user", "hi")
+OK = say("assistant", "ok")
+FORTY = [
+    message
+    for number in range(40)
+    for message in (HI, call(f"t{number}"), answer(f"t{number}"), OK)
+]
+
+
+@pytest.mark.parametrize(
+    ("messages", "place"),
+    [
+        ([HI, call("t1"), answer("t1")], None),
+        ([HI, call("t1", "t2"), answer("t1"), answer("t2")], None),
+        ([HI, call("t1"), answer("t1", text="and?")], None),
+        ([HI, call("t1")], None),
+        ([HI, SEARCH, HI], None),
+        ([OK, HI], None),
+        ([COMPACTED, HI], None),
+        ([HI, call("t1"), COMPACTED, HI], None),
+        ([HI, call("t1"), answer("t1"), {"role": "system", "content": "Be brief."}, OK, HI], None),
+        ([HI, call("a1"), answer("b1")], None),
+        (FORTY, None),
+        ([answer("t1")], "$.messages[0].content[0]"),
+        ([answer("t1"), OK, HI], "$.messages[0].content[0]"),
+        ([HI, OK, answer("t1")], "$.messages[2].content[0]"),
+        ([HI, call("t1"), answer("t1", "t2")], "$.messages[2].content[1]"),
+        ([HI, call("t1", "t2"), answer("t1")], "$.messages[1].content[1]"),
+        ([HI, call("t1"), HI], "$.messages[1].content[0]"),
+        ([HI, call("t1"), answer("t1"), OK, answer("t1")], "$.messages[4].content[0]"),
+        ([*FORTY, answer("t1")], "$.messages[160].content[0]"),
+    ],
+)
+def test_the_shape_of_a_conversation_is_judged(
+    messages: list[Record], place: str | None, tmp_path: Path
+) -> None:
+    """A recorder may make all ids anew, so that equal numbers of other ids are no fault."""
+    found = fault_of(tmp_path, {"messages": messages})
+    assert (found[0] if found else None) == place
+
+
+def fault_of(folder: Path, body: Record, start: int = 0) -> tuple[str, str] | None:
+    path = folder / "one.json"
+    record = {"request": {"model": "claude-sonnet-5", "max_tokens": 9, **body}}
+    path.write_text(json.dumps(record), encoding="utf-8")
+    request = read_request(str(path))[0]
+    assert request.body is not None
+    return shape_fault(request.body, case_of_pair(request, request).after.prefix, start)
+
+
+@pytest.mark.parametrize(
+    ("start", "faulty"), [(0, True), (1, True), (2, True), (3, True), (4, False)]
+)
+def test_messages_that_are_known_to_be_right_are_not_judged_again(
+    start: int, faulty: bool, tmp_path: Path
+) -> None:
+    """The fault is in message 2; a later start goes back to the answer ahead of it."""
+    messages = [HI, OK, answer("t1"), call("t2"), answer("t2")]
+    assert bool(fault_of(tmp_path, {"messages": messages}, start)) is faulty
+
+
+@pytest.mark.parametrize(
+    ("explicit", "last", "faulty"),
+    [(3, None, False), (4, None, True), (1, "5m", False), (1, "1h", True)],
+)
+def test_automatic_caching_needs_a_slot_and_the_lifetime_of_its_block(
+    explicit: int, last: str | None, faulty: bool, tmp_path: Path
+) -> None:
+    """Four breakpoints and automatic caching are five; another lifetime on the last block is refused
+    (prompt-caching page, 2026-10-08)."""
+    blocks: list[Record] = [{"type": "text", "text": f"part {n}"} for n in range(6)]
+    for each in blocks[:explicit]:
+        each["cache_control"] = MARK if last != "1h" else {"type": "ephemeral", "ttl": "1h"}
+    if last:
+        blocks[-1]["cache_control"] = {"type": "ephemeral", "ttl": last}
+    body = {"messages": [{"role": "user", "content": blocks}], "cache_control": MARK}
+    found = fault_of(tmp_path, body)
+    assert (found is not None) is faulty
+    assert found is None or found[0] == "$.cache_control"
 
 
 @pytest.mark.parametrize("heading", HEADINGS)

@@ -3,6 +3,9 @@
 Each detector asks the same question of both sides: does a value of its kind stand at the first
 differing character, and at the same place in both texts? Text that stands on one side only is
 judged by what it says of itself.
+
+How sure a kind can be: a form that only values of that kind have is certain; a label alone, or a form
+inside of quoted data or a file's name, is likely; numbers that only grew, without a label, are possible.
 """
 
 from __future__ import annotations
@@ -10,7 +13,9 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 from functools import cache, lru_cache
+from typing import NamedTuple
 
+from ctxdoc.causes.base import Confidence
 from ctxdoc.diff import common_length
 from ctxdoc.providers import RULES
 
@@ -32,6 +37,15 @@ class Kind(StrEnum):
     COUNTER = "counter"
     ENVIRONMENT = "environment"
     MEMORY = "memory"
+
+
+class Told(NamedTuple):
+    """A kind, and how sure it can be from the text alone."""
+
+    kind: Kind
+    ceiling: Confidence
+    labelled: bool = False
+    """Whether a label right before the value says so."""
 
 
 _MONTHS = (
@@ -114,11 +128,39 @@ LABELLED = (
 """What is a time only behind a label that says so."""
 TIME_LABEL = (
     r"(?:\b(?:time|date|datetime|day|weekday|month|today|now|clock|timestamp|epoch|year|week|quarter|elapsed|uptime|"
-    r"remaining|hour|minute|uhrzeit|datum|heute|uhr|zeit|heure|aujourd'hui|jour|hora|fecha|hoy|ora|oggi|"
+    r"(?:time|hours|minutes|seconds) (?:remaining|left)|hour|minute|"
+    r"uhrzeit|datum|heute|uhr|zeit|heure|aujourd'hui|jour|hora|fecha|hoy|ora|oggi|"
     r"good|guten?|buen[ao]s?|bon|bonne)\b|\bt\s?\+|_at\b|时间|日期|今天|時刻|日付|시간)"
     r"[\"'\])>]*\s*(?:is|ist|est|es|[:=(>]|of year)?\s*[\"'\[(<]?\s*(?:\w+\s)?$"
 )
 """Right before a value: that it is a time."""
+_CURRENT = r"(?:current|local|present|actual|aktuelle[rs]?|jetzige|heure actuelle|текущее|当前|現在の?|현재)"
+CLOCK_LABEL = (
+    rf"(?:{_CURRENT}\s?(?:(?:local|system|server|utc)\s)?(?:date|time|day|clock|zeit|uhrzeit|datum|время|дата|"
+    r"时间|日期|時刻|日時|시간|시각|날짜)|"
+    r"(?:hora|fecha|ora|data|heure|date) (?:actual|attuale|atual|actuelle|du jour)|"
+    r"(?:system|server|wall|local) (?:time|clock|date)|(?:the )?time(?: and date)?(?: right)? now|"
+    r"date and time|timestamp|uhrzeit|время|时间|時刻|시각)"
+    r"[\"'\])]*\s*(?:is\b|ist\b|est\b|es\b|[:=：>]|は|은|는)\s*[\"'(\[]?\s*"
+)
+"""A label after which any value is the current time."""
+_HOURS = r"\b(?:half|quarter|past|noon|midnight|o'?clock|morning|evening|afternoon|night)\b"
+_ORDINALS = (
+    r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|first|second|third|[a-z]+teenth|"
+    r"twent\w+|thirt\w+)\b"
+)
+_SENTENCE = r"(?:^|[.!?>;|]\s*|[-*•]\s+)(?:the )?"
+CLOCKS = (
+    (CLOCK_LABEL, ""),
+    (
+        rf"{_SENTENCE}(?:time|clock|date|now|today)(?: is|\s?[:=])(?: now)?\s*",
+        rf"\d|{_HOURS}|{_ORDINALS}",
+    ),
+    (rf"{_SENTENCE}it is(?: now)?\s*", _HOURS),
+)
+"""Labels of a time in a form that no rule knows, and what the value has to have in it then."""
+MAX_CLOCK = 64
+"""Characters of a time in a form that no rule knows."""
 NO_TIME = (
     r"(?:\bv|version|release|build|rev|port|ratio|scale|aspect|score|odds|chapter|verse|section|"
     r"psalms?|john|luke|mark|matthew|rfc|isbn|\$|€|£|usd|eur)[\s.:=#]*$"
@@ -146,13 +188,51 @@ ID_LABEL = (
     r"(?:[:=]|is\b|->)\s*[\"'\[(<#]*\S{0,40}$"
 )
 """Right before the value: that it is an id."""
-COUNTER_LABEL = (
-    r"(?:(?<!max )(?<!maximum )\b(?:turns?|steps?|requests?|messages?|iterations?|attempts?|rounds?|"
-    r"calls?|count(?:er)?|remaining|used|left|seq(?:uence)?|tokens?(?: left| used)?)[\"'\])]*"
-    r"\s*(?:[:=#№]|no\.?|number)\s*[\"']?|\b(?:turn|step|request|message|iteration|attempt|round|call)s?\s)\d*$"
+NUMBER = r"(?<![\w.,$€£+])[$€£]?\d+(?:[.,_ ]\d{3})*(?:[.,]\d+)?(?:\s?%|\s?[km]\b)?(?!\w|[.,:]\d)"
+"""A count, an amount of money, a share."""
+_COUNTED = (
+    r"(?:turn|step|request|message|iteration|attempt|round|call|token|credit|budget|context|quota|balance|cost|"
+    r"exchange|interaction|quer(?:y|ie)|prompt|cycle|loop)s?"
 )
-COUNTER_TAIL = r"\d*\s?(?:/|of\b|out of\b|$|[\]\).,\n\"'])"
-COUNTER_LEFT = r"\d*\s+\w+\s+(?:left|remaining|used|so far)\b"
+_USED = r"(?:remaining|used|left|spent|consumed|so far|elapsed|done|completed|taken|made|sent)"
+_IS = r"(?:\s?[:=#№>(]|\s(?:is|are|no\.?|number)\b)\s*[\"'#(]?\s?"
+COUNTER_LABELS = (
+    # tokens left: 5, messages so far: 5, remaining budget $5, used tokens = 5
+    rf"\b{_COUNTED}(?: \w+)? {_USED}[\"']?(?:{_IS}|\s)$",
+    rf"\b{_USED} {_COUNTED}[\"']?(?:{_IS}|\s)$",
+    rf"\b(?:so far|remaining|used){_IS}$",
+    # turn: 5, turn number: 5, message count = 5, number of turns is 5, <turn>5, request #5
+    rf"\b(?:{_COUNTED}|count(?:er)?|seq(?:uence)?)"
+    rf"(?: (?:no\.?|number|index|usage|count(?:er)?))?[\"')\]]*{_IS}$",
+    rf"\bnumber of {_COUNTED}{_IS}$",
+    r"\b(?:you|we|user|agent|it)(?:'ve| have| has)? (?:already |now )?"
+    r"(?:used|sent|made|taken|spent|exchanged) $",
+)
+"""Right before a number, words parted by spaces: that it counts."""
+BARE_COUNTER = (
+    r"\b(?:turn|step|request|message|iteration|attempt|round|call|exchange|cycle|loop) #?$"
+)
+"""The same where the number has to end what is said, as in 'turn 5.'."""
+NO_COUNTER = (
+    r"\b(?:(?:max(?:imum)?|min(?:imum)?|limit|limited to|allow\w*|up to|at (?:most|least)|default|retry|"
+    r"retries|reserve\w*)\b\W*(?:\w+\W+){0,3}|(?:each|every|per|no more than|fewer than|more than|"
+    r"less than|within|under|over|after|before|until)\s(?:\w+\W+)?|"
+    r"(?:turn|margin|padding|border|align)[ -](?:left|right)\W*)$"
+)
+"""Words ahead of a number: that it is a rule or a place and no count."""
+POINTS_AT = (
+    r"\b(?:see|in|from|to|repeat|skip|follow|by|at|than|of|do|perform|run|execute|complete|finish|start|with|and|"
+    r"or|for|through)\s(?:the\s)?\w+ #?$"
+)
+"""Ahead of 'step 5': that a step of the text is meant."""
+IS_NOW = r"\b(?:you are|you're|we are|this is|it is|now|current(?:ly)?|is)\b"
+COUNTER_TAIL = r"\s?(?:/|of\b|out of\b|$|[\]\).,<\n\"'])"
+COUNTER_LEFT = (
+    rf"\s?(?:(?:of|/)\s?[\d.,_]+\s?[km]?\s)?(?:\w+ ){{0,3}}?(?:{_COUNTED}|budget|window|\w+)? ?"
+    r"(?:(?:were |was |have been |has been |is |are )?"
+    r"(?:left|remaining|remain|used|so far|spent|consumed|to go))\b|(?<=%) full\b"
+)
+"""Right behind a number: that it counts down or up."""
 VALUE_FREE = (
     r"(?:[A-Za-z]:\\|~/|\.{1,2}/|/)[^\s\"'`<>|]+|[\w@~+-]+(?:/[\w.@~+-]+)*/?[\w@~+-]+\.[a-z]{1,5}"
 )
@@ -193,31 +273,46 @@ def changed_span(before: str, after: str) -> tuple[int, int, int]:
     return start, len(before) - tail, len(after) - tail
 
 
-def find_kind(before: str, after: str) -> Kind | None:
+def judge_value(before: str, after: str) -> Told | None:
     """What the first differing value of two texts is, or None when no detector knows."""
     start, end_before, end_after = changed_span(before, after)
     if start in (end_before, end_after):
         inserted = find_inserted_kind(before, after)
         if inserted is not None:
-            return inserted
-    return next((kind for kind, test in _TESTS if test(before, after, start)), None)
+            return Told(inserted, Confidence.CERTAIN)
+    for test in _TESTS:
+        told = test(before, after, start)
+        if told is not None:
+            return told
+    return None
+
+
+def find_kind(before: str, after: str) -> Kind | None:
+    """The kind of the first differing value, or None when no detector knows."""
+    told = judge_value(before, after)
+    return told.kind if told else None
 
 
 @lru_cache(maxsize=64)
-def find_kinds(before: str, after: str) -> tuple[Kind | None, ...]:
-    """The kind of every differing value in the order in which they stand; None for one that no
-    detector knows."""
-    kinds: list[Kind | None] = []
+def judge_values(before: str, after: str) -> tuple[Told | None, ...]:
+    """What every differing value is, in the order in which they stand; None for one that no detector
+    knows."""
+    found: list[Told | None] = []
     for _ in range(MAX_VALUES):
         if before == after:
             break
-        kinds.append(find_kind(before, after))
+        found.append(judge_value(before, after))
         step = _resync(before, after)
         if step is None:
             break
         # What stays ahead keeps the labels that the next value may have.
         before = after[: step[1]] + before[step[0] :]
-    return tuple(kinds)
+    return tuple(found)
+
+
+def find_kinds(before: str, after: str) -> tuple[Kind | None, ...]:
+    """The kind of every differing value in the order in which they stand."""
+    return tuple(told.kind if told else None for told in judge_values(before, after))
 
 
 def only_values_differ(before: str, after: str) -> bool:
@@ -296,18 +391,81 @@ def _vetoed(text: str, start: int) -> bool:
     return _says(NO_TIME, text, start)
 
 
-def _is_time(before: str, after: str, at: int) -> bool:
-    spans = _both(TIMES, before, after, at)
-    spans += [s for s in _both((ELAPSED,), before, after, at) if _went_by(after, s)]
+def _as_time(before: str, after: str, at: int) -> Told | None:
+    clocks = _both(TIMES, before, after, at)
+    spans = [s for s in _both((ELAPSED,), before, after, at) if _went_by(after, s)]
     spans += [s for s in _both((EPOCHS,), before, after, at) if not _says(ID_LABEL, after, s[0])]
-    spans += [s for s in _both(LABELLED, before, after, at) if _says(TIME_LABEL, after, s[0])]
-    spans = [s for s in spans if not _vetoed(after, s[0])]
+    labelled = [
+        s
+        for s in _both(LABELLED, before, after, at)
+        if _says(TIME_LABEL, after, s[0]) and not _counts(after, s)
+    ]
+    formed = [s for s in (*clocks, *spans) if _may_be_time(after, s)]
+    spans = formed + [s for s in labelled if _may_be_time(after, s)]
     if not spans:
-        return False
+        return None
     # In a list of recalled notes the date of a note is a part of the note.
     _, _, end = changed_span(before, after)
     covered = max(stop for _, stop in spans) >= end
-    return covered or _enclosing_kind(after, at) is not Kind.MEMORY
+    if not covered and _enclosing_kind(after, at) is Kind.MEMORY:
+        return None
+    said = any(_says(TIME_LABEL, after, start) for start, _ in spans)
+    by_label = not formed and all(after[start].isdigit() for start, _ in spans)
+    sure = not by_label and (said or not (_in_data(after, at) or _is_day(after, spans)))
+    return Told(Kind.TIME, Confidence.CERTAIN if sure else Confidence.LIKELY, labelled=said)
+
+
+def _may_be_time(text: str, span: tuple[int, int]) -> bool:
+    return not _vetoed(text, span[0]) and not _names_file(text, span)
+
+
+def _is_day(text: str, spans: list[tuple[int, int]]) -> bool:
+    """Whether a value is no more than a day: those stand in texts that no clock writes."""
+    start, end = max(spans, key=lambda span: span[1] - span[0])
+    return bool(DAYS.fullmatch(text[start:end].strip()))
+
+
+def _in_data(text: str, at: int) -> bool:
+    """Whether a place lies in a block of code, in a row of a table, or in an address."""
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    fences = text.count("```", max(0, at - SECTION_WINDOW), at)
+    return fences % 2 == 1 or line.lstrip().startswith("|") or "://" in line.rsplit(" ", 1)[-1]
+
+
+def _names_file(text: str, span: tuple[int, int]) -> bool:
+    """Whether a value is a part of a file's name or of a path."""
+    left = _compiled(r"[^\s\"'`<>(){}\[\],;|=]*$").search(text[max(0, span[0] - WINDOW) : span[0]])
+    right = _compiled(r"[^\s\"'`<>(){}\[\],;|]*").match(text, span[1], span[1] + WINDOW)
+    head, tail = left[0] if left else "", right[0].rstrip(".,:") if right else ""
+    if "://" in head:
+        return False
+    ending = _compiled(r"[\w.-]*\.[a-z][a-z0-9]{0,4}$").fullmatch(tail)
+    folder = _compiled(r"(?:^|[a-z_~.-])[/\\][\w.~-]*$").search(head)
+    return bool(ending or folder or _compiled(r"[\w.-]*[/\\][a-z_~.]").match(tail))
+
+
+def _as_clock(before: str, after: str, at: int) -> Told | None:
+    """A time in a form that no rule knows, by its label."""
+    low = after.rfind("\n", 0, at) + 1
+    head = after[max(low, at - 2 * WINDOW) : at].replace("_", " ")
+    for label, words in CLOCKS:
+        found = list(_compiled(label).finditer(head))
+        if not found:
+            continue
+        said = len(head) - found[-1].end()
+        values = [_value_from(text, at - said) for text in (before, after)]
+        if said > MAX_CLOCK or not all(values) or values[0] == values[1]:
+            continue
+        if all(_compiled(words).search(value) for value in values):
+            return Told(Kind.TIME, Confidence.LIKELY, labelled=True)
+    return None
+
+
+def _value_from(text: str, start: int) -> str:
+    """What stands from a place to the end of what is said there; empty where that is long."""
+    line = text[start : start + 2 * MAX_CLOCK].split("\n", 1)[0]
+    line = re.split(r"[.!?;|<\"](?:\s|$)|[<\"|]", line, maxsplit=1)[0]
+    return line.strip() if len(line) <= MAX_CLOCK else ""
 
 
 def _went_by(text: str, span: tuple[int, int]) -> bool:
@@ -316,21 +474,29 @@ def _went_by(text: str, span: tuple[int, int]) -> bool:
     return bool(said.search(text[span[0] : span[1]])) or _says(TIME_LABEL, text, span[0])
 
 
-def _is_id(before: str, after: str, at: int) -> bool:
-    spans = _both(IDS[:SURE_IDS], before, after, at)
-    loose = _both(IDS[SURE_IDS:], before, after, at)
-    spans += [
-        s for s in loose if _looks_random(after[s[0] : s[1]]) and not _is_path(before, after, at)
+def _as_id(before: str, after: str, at: int) -> Told | None:
+    sure = _both(IDS[:SURE_IDS], before, after, at)
+    loose = [
+        s
+        for s in _both(IDS[SURE_IDS:], before, after, at)
+        if _looks_random(after[s[0] : s[1]]) and not _is_path(before, after, at)
     ]
     if after[after.rfind("\n", 0, at) + 1 : at].startswith(RULES.billing_line):
-        return True
-    if any(not _vetoed(after, s[0]) and not _is_color(after, s) for s in spans):
-        return not _is_git(after, at)
+        return Told(Kind.ID, Confidence.CERTAIN, labelled=True)
+    spans = [s for s in (*sure, *loose) if not _vetoed(after, s[0]) and not _is_color(after, s)]
+    labelled = _says(ID_LABEL, after, at)
+    if spans:
+        if _is_git(after, at):
+            return None
+        named = not labelled and (_in_data(after, at) or _names_file(after, spans[0]))
+        return Told(Kind.ID, Confidence.LIKELY if named else Confidence.CERTAIN, labelled=labelled)
     words = _word_at(before, at), _word_at(after, at)
-    if not _says(ID_LABEL, after, at):
-        return False
+    if not labelled:
+        return None
     quoted = _says(r"[\w\"'][=:]\s?[\"'][^\s\"']*$", after, at)
-    return all(re.search(r"\d", word) or (quoted and len(word) >= 6) for word in words)
+    if all(re.search(r"\d", word) or (quoted and len(word) >= 6) for word in words):
+        return Told(Kind.ID, Confidence.CERTAIN, labelled=True)
+    return None
 
 
 def _looks_random(value: str) -> bool:
@@ -351,18 +517,60 @@ def _is_git(text: str, at: int) -> bool:
     return _enclosing_kind(text, at) is Kind.ENVIRONMENT
 
 
-def _is_counter(before: str, after: str, at: int) -> bool:
-    spans = _both((r"(?<![\w.,$€£])\d+(?![\w.,]*\d)",), before, after, at)
-    if not spans or _vetoed(after, spans[0][0]):
+def _as_counter(before: str, after: str, at: int) -> Told | None:
+    """A number that its label, or what stands behind it, says to count."""
+    spans = _both((NUMBER,), before, after, at)
+    if not spans or _vetoed(after, spans[0][0]) or _enclosing_kind(after, at) is Kind.MEMORY:
+        return None
+    counts = _counts(after, max(spans, key=lambda span: span[1] - span[0]))
+    return Told(Kind.COUNTER, Confidence.LIKELY, labelled=True) if counts else None
+
+
+def _counts(text: str, span: tuple[int, int]) -> bool:
+    start, end = span
+    line = text[max(0, start - LABEL_WINDOW) : start].rsplit("\n", 1)[-1]
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|_+", " ", line)
+    if _compiled(NO_COUNTER).search(spaced):
         return False
-    start = spans[0][0]
-    if _enclosing_kind(after, at) is Kind.MEMORY:
-        return False
-    if _says(COUNTER_LABEL, after, start):
-        left = after[max(0, start - LABEL_WINDOW) : start]
-        labelled = bool(re.search(r"[:=#№]\s*[\"']?$", left))
-        return labelled or bool(_compiled(COUNTER_TAIL).match(after, start))
-    return bool(_compiled(COUNTER_LEFT).match(after, start))
+    if any(_compiled(label).search(spaced) for label in COUNTER_LABELS):
+        return True
+    if _compiled(BARE_COUNTER).search(spaced) and _compiled(COUNTER_TAIL).match(text, end):
+        return not _compiled(POINTS_AT).search(spaced) or bool(_compiled(IS_NOW).search(spaced))
+    return bool(_compiled(COUNTER_LEFT).match(text, end, end + WINDOW))
+
+
+def _as_grown(before: str, after: str, at: int) -> Told | None:
+    """Numbers that grew where nothing else is another: two or more, or one with a line of its own."""
+    numbers = [_compiled(NUMBER).findall(text) for text in _widened(before, after)]
+    plain = [_compiled(NUMBER).sub("0", text) for text in _widened(before, after)]
+    if plain[0] != plain[1] or _vetoed(after, at):
+        return None
+    grown = [(_amount(one), _amount(two)) for one, two in zip(*numbers, strict=True) if one != two]
+    alone = len(grown) == 1 and not _compiled(r"[^\W\d]").search(plain[0])
+    if all(one < two for one, two in grown) and (len(grown) > 1 or alone):
+        return Told(Kind.COUNTER, Confidence.POSSIBLE)
+    return None
+
+
+def is_grown(before: str, after: str) -> bool:
+    """Whether two words are numbers, and the later one is the larger."""
+    numbers = [_compiled(NUMBER).fullmatch(word.rstrip(".,;:)")) for word in (before, after)]
+    return all(numbers) and _amount(before) < _amount(after)
+
+
+def _widened(before: str, after: str) -> tuple[str, str]:
+    """Both sides of the difference with the lines that it lies in."""
+    start, end_before, end_after = changed_span(before, after)
+    low = max(after.rfind("\n", 0, start) + 1, start - WINDOW)
+    rest = after[end_after : end_after + WINDOW].split("\n", 1)[0]
+    if max(end_before, end_after) - start > SECTION_WINDOW:
+        return "", "0"
+    return before[low:end_before] + rest, after[low:end_after] + rest
+
+
+def _amount(number: str) -> float:
+    digits = re.sub(r"[^\d.]", "", number)
+    return float(digits) if digits.count(".") <= 1 and digits.strip(".") else 0.0
 
 
 def _is_path(before: str, after: str, at: int) -> bool:
@@ -373,14 +581,16 @@ def _is_path(before: str, after: str, at: int) -> bool:
     )
 
 
-def _is_environment(before: str, after: str, at: int) -> bool:
+def _as_environment(before: str, after: str, at: int) -> Told | None:
     kind = _enclosing_kind(after, at)
-    return kind is Kind.ENVIRONMENT or (kind is None and _is_path(before, after, at))
+    known = kind is Kind.ENVIRONMENT or (kind is None and _is_path(before, after, at))
+    return Told(Kind.ENVIRONMENT, Confidence.LIKELY) if known else None
 
 
-def _is_memory(before: str, after: str, at: int) -> bool:
+def _as_memory(before: str, after: str, at: int) -> Told | None:
     del before
-    return _enclosing_kind(after, at) is Kind.MEMORY
+    known = _enclosing_kind(after, at) is Kind.MEMORY
+    return Told(Kind.MEMORY, Confidence.LIKELY) if known else None
 
 
 def _enclosing_kind(text: str, at: int) -> Kind | None:
@@ -459,10 +669,12 @@ def _word_at(text: str, at: int) -> str:
 
 
 _TESTS = (
-    (Kind.TIME, _is_time),
-    (Kind.ID, _is_id),
-    (Kind.COUNTER, _is_counter),
-    (Kind.ENVIRONMENT, _is_environment),
-    (Kind.MEMORY, _is_memory),
+    _as_time,
+    _as_id,
+    _as_counter,
+    _as_clock,
+    _as_environment,
+    _as_memory,
+    _as_grown,
 )
 """Most certain first."""

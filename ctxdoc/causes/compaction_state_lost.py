@@ -6,7 +6,7 @@ What it is
 Why it breaks the prefix
     The block is what tells the API to leave out everything ahead of it. Without it the whole history is the
     prompt again: it is paid again, and compacted again.
-How sure
+How sure it can be
     Certain where the answer with the block is in the log and the next body is: both are compared byte by
     byte.
 Example

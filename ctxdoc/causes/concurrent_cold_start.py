@@ -4,7 +4,7 @@ What it is
     Requests with one prefix were sent together, so each one wrote it.
 Why it breaks the prefix
     An entry can be read only once the response that writes it has begun.
-How sure
+How sure it can be
     Likely at most: no log says when the first response began. It is the cause where the second request
     started while the first was answered, or within 10 seconds where the log does not tell how long that
     took, and both wrote the same prefix.

@@ -14,18 +14,29 @@ from msgspec import Raw, Struct
 from ctxdoc import canonical
 from ctxdoc.cache import places_differ
 from ctxdoc.canonical import Json
-from ctxdoc.causes.base import Case, Match, Part
+from ctxdoc.causes.base import Case, Confidence, Match, Part, capped
 from ctxdoc.causes.changed_text import (
     Kind,
     changed_span,
-    find_kinds,
+    is_grown,
+    judge_values,
     only_values_differ,
     similarity,
 )
-from ctxdoc.causes.history import Moved, asks_anew, text_of
+from ctxdoc.causes.history import (
+    INJECTED,
+    Moved,
+    asks_anew,
+    came_or_went,
+    injected_system_text,
+    is_continued,
+    system_blocks,
+    text_of,
+)
+from ctxdoc.causes.reordered import Order, find_order
 from ctxdoc.diff import Change, Place
 from ctxdoc.exchange import Exchange
-from ctxdoc.model import Section
+from ctxdoc.model import Request, Section
 from ctxdoc.prefix import Prefix
 from ctxdoc.providers import RULES
 from ctxdoc.segments import Segment
@@ -36,6 +47,8 @@ QUOTE = 32
 """Characters of a value that an explanation repeats."""
 SIMILAR_SYSTEM = 0.3
 """Share of equal text from which on two system prompts are one."""
+KEPT = 0.5
+"""Share of a system prompt that an edit leaves: below it the prompt is another agent's."""
 REPEATED_TOKENS = 256
 REPEATED_SHARE = 0.1
 """History that is paid in full again is worth a word from either of these on."""
@@ -49,9 +62,25 @@ class Found(Struct, frozen=True):
     after: str
     leading: bool
     """Whether no other value changed before it in the same text."""
+    ceiling: Confidence
+    """How sure its kind can be."""
 
 
-def quote(value: Json, byte: int | None = None, default: str = "nothing") -> str:
+class Reordered(Struct, frozen=True):
+    """A value that holds the same in another order."""
+
+    place: Place
+    order: Order
+
+
+class Betas(Struct, frozen=True):
+    """Beta features of the API that were asked for on one side only."""
+
+    came: tuple[str, ...]
+    went: tuple[str, ...]
+
+
+def quote(value: Json, byte: int | None = None, default: str = "nothing", size: int = QUOTE) -> str:
     """A short piece of a value, around a byte, for an explanation."""
     if value is None:
         return default
@@ -61,9 +90,9 @@ def quote(value: Json, byte: int | None = None, default: str = "nothing") -> str
     start = 0
     if byte is not None and isinstance(value, str):
         start = max(0, len(value.encode()[:byte].decode("utf-8", "ignore")) - 8)
-    piece = text[start : start + QUOTE]
+    piece = text[start : start + size]
     shown = piece.encode("unicode_escape").decode() if not piece.isprintable() else piece
-    shown = f"{'…' if start else ''}{shown}{'…' if start + QUOTE < len(text) else ''}"
+    shown = f"{'…' if start else ''}{shown}{'…' if start + size < len(text) else ''}"
     return f"{QUOTED[0]}{shown}{QUOTED[1]}"
 
 
@@ -73,23 +102,36 @@ def find_value(case: Case, kind: Kind) -> Found | None:
         texts = _texts(change.place)
         if texts is None or not _may_hold_value(case, change, *texts):
             continue
-        kinds = find_kinds(*texts)
-        if kind in kinds:
-            start, end_before, end_after = changed_span(*texts)
-            return Found(
-                change.place.pointer,
-                _piece(texts[0], start, end_before),
-                _piece(texts[1], start, end_after),
-                leading=kinds[0] is kind,
-            )
+        told = next((t for t in judge_values(*texts) if t is not None and t.kind is kind), None)
+        if told is None:
+            continue
+        first = judge_values(*texts)[0]
+        ceiling = told.ceiling
+        if change.place.section is Section.MESSAGES and not told.labelled:
+            # What a user wrote holds dates and ids too; what a client puts in is wrapped.
+            wrapped = INJECTED.fullmatch(texts[1])
+            ceiling = capped(ceiling, Confidence.CERTAIN if wrapped else Confidence.LIKELY)
+        start, end_before, end_after = changed_span(*texts)
+        return Found(
+            change.place.pointer,
+            _piece(texts[0], start, end_before),
+            _piece(texts[1], start, end_after),
+            leading=first is not None and first.kind is kind,
+            ceiling=ceiling,
+        )
     return None
 
 
 def _piece(text: str, start: int, end: int) -> str:
+    piece = _words_at(text, start, end)
+    return quote(piece) if piece else "nothing"
+
+
+def _words_at(text: str, start: int, end: int) -> str:
+    """A stretch of a text with the words at its ends."""
     low = max(text.rfind(" ", 0, start) + 1, text.rfind("\n", 0, start) + 1, start - QUOTE // 2)
     stop = re.compile(r"[\s,;]|$").search(text, end)
-    piece = text[low : stop.start() if stop else end].rstrip(".:")
-    return quote(piece) if piece else "nothing"
+    return text[low : stop.start() if stop else end].rstrip(".:")
 
 
 def _texts(place: Place) -> tuple[str, str] | None:
@@ -152,15 +194,28 @@ def mcp_change(case: Case) -> Change | None:
     return next((c for c in case.changes if c.place.pointer.startswith("$.mcp_servers")), None)
 
 
-def find_key_order(case: Case) -> Place | None:
-    """The first place whose two sides are equal once the keys are sorted."""
+def find_key_order(case: Case) -> Reordered | None:
+    """The first place whose two sides are equal once the keys, or the names in a text, are sorted."""
     for change in case.changes:
         one, two = change.before, change.after
         if one is None or two is None or one.digest == two.digest:
             continue
         if canonical.encode_sorted(one.value) == canonical.encode_sorted(two.value):
-            return change.place
+            return Reordered(change.place, Order.MEMBERS)
+        order = _text_order(case, change)
+        if order is not None:
+            return Reordered(change.place, order)
     return None
+
+
+def _text_order(case: Case, change: Change) -> Order | None:
+    before, after = change.place.before, change.place.after
+    if not (isinstance(before, str) and isinstance(after, str)):
+        return None
+    if change.place.section is Section.MESSAGES and asks_anew(case, change):
+        return None
+    spoken = change.place.section in (Section.TOOLS, Section.SYSTEM, Section.MESSAGES)
+    return find_order(before, after) if spoken else None
 
 
 def find_leaf(case: Case, same: Callable[[Json, Json], bool]) -> Place | None:
@@ -262,15 +317,79 @@ def forked(case: Case) -> str | None:
     if before and not after:
         return "without the tool definitions"
     other_system = not similar_systems(case.before.prefix, case.after.prefix)
+    # A gateway that lifts a reminder out of the messages makes a system prompt where none was.
+    other_system = other_system and injected_system_text(case) is None
     few = 2 * len(before & after) < len(before) and case.message_change is not None
     if before and (few or before.isdisjoint(after)):
         return "with other tools" + (" and another system prompt" if other_system else "")
     return "with another system prompt" if other_system else None
 
 
+def edited_system(case: Case) -> Moved | None:
+    """What changed in a system prompt that is still the same one, between two requests of a
+    conversation."""
+    change = next((c for c in case.changes if c.place.section is Section.SYSTEM), None)
+    before, after = (system_blocks(e.prefix) for e in (case.before, case.after))
+    if change is None or not before or not after or not is_continued(case):
+        return None
+    block = came_or_went(case)
+    if block is not None:
+        return Moved(change.place.pointer, f"{block.what} {quote(block.text)}", block.text)
+    texts = _texts(change.place)
+    if texts is None or _kept_share(*(_joined(blocks) for blocks in (before, after))) < KEPT:
+        return None
+    start, end_before, end_after = changed_span(*texts)
+    one, two = _words_at(texts[0], start, end_before), _words_at(texts[1], start, end_after)
+    if start == end_before:
+        return Moved(change.place.pointer, f"gained {quote(texts[1][start:end_after].strip())}")
+    if start == end_after:
+        return Moved(change.place.pointer, f"lost {quote(texts[0][start:end_before].strip())}")
+    grown = " (a number that grew: if it counts, it will go on)" if is_grown(one, two) else ""
+    return Moved(change.place.pointer, f"has {quote(two)} in place of {quote(one)}{grown}")
+
+
+def _kept_share(before: str, after: str) -> float:
+    """Share of a text that a later one still holds: around the changed span, or by its lines."""
+    start, end_before, _ = changed_span(before, after)
+    kept = 1 - (end_before - start) / max(len(before), 1)
+    if kept >= KEPT:
+        return kept
+    lines = [set(text.splitlines()) - {""} for text in (before, after)]
+    return len(lines[0] & lines[1]) / max(1, len(lines[0]))
+
+
+def _joined(blocks: list[Segment]) -> str:
+    return "\n".join(map(text_of, blocks))
+
+
+def beta_change(case: Case) -> Betas | None:
+    """The beta features that came and went; None where they are the same, or one side's are unknown."""
+    before, after = (_betas(e.request) for e in (case.before, case.after))
+    if before is None or after is None or before == after:
+        return None
+    return Betas(came=tuple(sorted(after - before)), went=tuple(sorted(before - after)))
+
+
+def _betas(request: Request) -> frozenset[str] | None:
+    """The betas of a request, from its header or its body (Bedrock and Google Cloud); None where
+    neither was logged."""
+    names: set[str] = set()
+    known = False
+    header = request.headers.get("anthropic-beta")
+    if header is not None or "anthropic-version" in request.headers:
+        known = True
+        names.update(name.strip() for name in (header or "").split(","))
+    for member, raw in request.body.others if request.body else ():
+        if member in ("anthropic_beta", "betas"):
+            known = True
+            value = canonical.decode(raw)
+            names.update(map(str, value) if isinstance(value, list) else (str(value),))
+    return frozenset(names - {""}) if known else None
+
+
 def similar_systems(before: Prefix, after: Prefix) -> bool:
     """Whether two system prompts are one that was changed, or both are missing."""
-    sent = ["\n".join(map(text_of, _system_blocks(p))) for p in (before, after)]
+    sent = [_joined(system_blocks(p)) for p in (before, after)]
     if all(sent) and similarity(*sent) >= SIMILAR_SYSTEM:
         return True
     texts = [_normalized(text) for text in sent]
@@ -279,10 +398,6 @@ def similar_systems(before: Prefix, after: Prefix) -> bool:
     lines = [set(text.splitlines()) for text in texts]
     shared = len(lines[0] & lines[1]) / max(map(len, lines))
     return max(shared, similarity(*texts)) >= SIMILAR_SYSTEM
-
-
-def _system_blocks(prefix: Prefix) -> list[Segment]:
-    return [s for s in prefix.segments if s.section is Section.SYSTEM]
 
 
 def repeated_uncached(case: Case) -> int:

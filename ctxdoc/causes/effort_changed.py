@@ -6,7 +6,7 @@ Why it breaks the prefix
     Messages are cached under the effort; on some models tools and system too.
 Example
     "medium" in one request, "low" in the next.
-How sure
+How sure it can be
     Certain where counters, times and both bodies agree that the messages alone were lost. Where the
     counters lost more, likely: the vendor says that it may reach tools and system prompt (facts 1.7).
 What to do

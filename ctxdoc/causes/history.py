@@ -10,8 +10,8 @@ from msgspec import Struct
 from ctxdoc import canonical
 from ctxdoc.canonical import Json
 from ctxdoc.causes.base import Case
-from ctxdoc.causes.changed_text import changed_span, similarity
-from ctxdoc.diff import Change
+from ctxdoc.causes.changed_text import changed_span, find_inserted_kind, similarity
+from ctxdoc.diff import Change, common_length
 from ctxdoc.exchange import Exchange
 from ctxdoc.model import Section
 from ctxdoc.prefix import Prefix
@@ -30,7 +30,23 @@ SUMMARY = re.compile(
 """What a text that stands for a history says of itself."""
 INJECTED = re.compile(r"\s*(?:<[\w:-]+[^>]*>.*</[\w:-]+>|\[[^\]]+\].*|#+ .*)\s*", re.DOTALL)
 """Text that a client wraps into a message: a tag, a bracket, a heading."""
+LIFTED = 16
+"""Characters from which on a text that stands elsewhere too is no chance."""
+QUOTED_MESSAGES = 3
+QUOTED_ROW = 500
+"""A call quotes a conversation from so many whole messages, or characters in a row, on."""
+MAX_QUOTE = 200_000
+"""Characters of a text in which quotes are looked for."""
+MAX_PIECES = 64
+"""Pieces of a conversation that are looked for."""
 SIMILAR_ANSWER = 0.5
+THINKING = re.compile(r"\bthinking\b", re.IGNORECASE)
+BOUND = re.compile(
+    r"\bbound to\b|\bbinding\b|block_binding|prefix_mismatch|different (?:conversation|prefix|prompt)|"
+    r"differs from when|prefix (?:does not|doesn't|did not) match|(?:prefix|prompt) (?:was |has )?changed",
+    re.IGNORECASE,
+)
+"""What the API says of a thinking block whose prompt was changed (preserved-thinking page, 2026-10-08)."""
 
 
 class Moved(Struct, frozen=True):
@@ -206,6 +222,142 @@ def _widened(text: str, piece: str) -> str:
             if start >= 0 and at - start <= 2:
                 return text[start:at] + piece
     return piece
+
+
+def system_blocks(prefix: Prefix) -> list[Segment]:
+    """The blocks of the system prompt."""
+    return [s for s in prefix.segments if s.section is Section.SYSTEM]
+
+
+def is_continued(case: Case) -> bool:
+    """Whether the later request holds the conversation of the earlier one: its first message, or a
+    block that is too long to be there by chance."""
+    before, after = _history(case.before.prefix), _history(case.after.prefix)
+    if not before or not after:
+        return False
+    change = case.message_change
+    segment = (change.before or change.after) if change else None
+    if segment is None or segment.rank[1] > 0:
+        return True
+    known = {s.digest for s in before if s.size > SHORT}
+    return any(s.digest in known for s in after)
+
+
+def came_or_went(case: Case) -> Moved | None:
+    """System blocks that stand on one side only, all others being equal and in their order."""
+    change = next((c for c in case.changes if c.place.section is Section.SYSTEM), None)
+    if change is None:
+        return None
+    before, after = system_blocks(case.before.prefix), system_blocks(case.after.prefix)
+    one, two = {s.digest for s in before}, {s.digest for s in after}
+    lost = [s for s in before if s.digest not in two]
+    gained = [s for s in after if s.digest not in one]
+    kept = [[s.digest for s in blocks if s.digest in one & two] for blocks in (before, after)]
+    if bool(lost) == bool(gained) or kept[0] != kept[1]:
+        return None
+    what = "gained the block" if gained else "lost the block"
+    text = "\n".join(map(text_of, lost or gained))
+    return Moved(change.place.pointer, what, text)
+
+
+def injected_system_text(case: Case) -> Moved | None:
+    """Wrapped text, or text of the messages, that came into the system prompt or left it."""
+    change = next((c for c in case.changes if c.place.section is Section.SYSTEM), None)
+    if change is None:
+        return None
+    block = came_or_went(case)
+    text, came = _one_sided(change) if block is None else (block.text, "gained" in block.what)
+    text = text.strip()
+    if not text:
+        return None
+    if len(text) >= LIFTED and any(_holds(e.prefix, text) for e in (case.before, case.after)):
+        what = "stands in the system prompt now" if came else "left the system prompt"
+        return Moved(change.place.pointer, what, text)
+    # In a prompt of one text a heading opens a section of it, and no block of its own.
+    if not INJECTED.fullmatch(text) or (text.startswith("#") and block is None):
+        return None
+    if find_inserted_kind("", text) is not None:
+        return None
+    what = "was put in afterwards" if came else "is missing now"
+    return Moved(change.place.pointer, what, text)
+
+
+def _one_sided(change: Change) -> tuple[str, bool]:
+    """The text that one side of a changed text has more, and whether it came; empty where both
+    sides have another."""
+    before, after = change.place.before, change.place.after
+    if not (isinstance(before, str) and isinstance(after, str)):
+        return "", False
+    start, end_before, end_after = changed_span(before, after)
+    if start == end_before:
+        return _widened(after, after[start:end_after]), True
+    if start == end_after:
+        return _widened(before, before[start:end_before]), False
+    return "", False
+
+
+def _holds(prefix: Prefix, text: str) -> bool:
+    """Whether a block of the messages holds a text."""
+    inner = canonical.encode(text)[1:-1]
+    return any(s.size > len(inner) and inner in s.data for s in _history(prefix))
+
+
+def quoted_history(case: Case) -> int | None:
+    """Whole messages of the earlier request that one text of the later one quotes; 0 where it is no
+    more than a long row of characters, None where neither."""
+    texts = [s for s in _history(case.after.prefix) if s.kind == "text" and s.role == "user"]
+    longest = max(texts, key=lambda s: s.size, default=None)
+    if longest is None or longest.size < QUOTED_ROW:
+        return None
+    text = text_of(longest)[:MAX_QUOTE]
+    whole, row = 0, False
+    for piece in _pieces(case.before.prefix):
+        written = canonical.encode(piece)[1:-1].decode()
+        found = next((form for form in (piece, written) if form in text), None)
+        if found is not None:
+            whole += 1
+            row = row or len(found) >= QUOTED_ROW
+        elif not row:
+            row = _has_row(piece, text)
+    if whole >= QUOTED_MESSAGES or row:
+        return whole if whole >= QUOTED_MESSAGES else 0
+    return None
+
+
+def _pieces(prefix: Prefix) -> list[str]:
+    """The texts of the newest messages that are too long to be said by chance."""
+    blocks = [s for s in _history(prefix) if s.size > SHORT][-MAX_PIECES:]
+    found = (_said(s.value)[:MAX_QUOTE] for s in blocks)
+    return [text for text in found if len(text) >= LIFTED]
+
+
+def _said(value: Json) -> str:
+    """What a text block or a tool result says."""
+    match value:
+        case {"type": "text", "text": str(text)} | {"type": "tool_result", "content": str(text)}:
+            return text
+        case _:
+            return ""
+
+
+def _has_row(piece: str, text: str) -> bool:
+    """Whether a text holds a long row of a piece: each such row covers one of these stretches."""
+    step = QUOTED_ROW // 2
+    for start in range(0, min(len(piece) - step, 8 * step), step):
+        at = text.find(piece[start : start + step])
+        if at < 0:
+            continue
+        behind = common_length(piece[start:], text[at : at + QUOTED_ROW])
+        ahead = common_length(piece[:start][::-1][:step], text[:at][::-1][:step])
+        if ahead + behind >= QUOTED_ROW:
+            return True
+    return False
+
+
+def refuses_thinking(error: str) -> bool:
+    """Whether the API refused a thinking block for the prompt ahead of it; other faults of a signature
+    say nothing of a prompt."""
+    return bool(BOUND.search(error) and THINKING.search(error))
 
 
 def ids_regenerated(case: Case) -> bool:

@@ -5,7 +5,7 @@ What it is
 Why it breaks the prefix
     The messages are another prompt by design; tools and system stay readable where a breakpoint
     stands behind them.
-How sure
+How sure it can be
     Certain where the API's own compaction block stands in the answer or in the body. Where the client
     wrote the summary: certain if its text says that it is one, else likely.
 Example

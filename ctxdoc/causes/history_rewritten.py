@@ -5,7 +5,7 @@ What it is
     a placeholder was renumbered. Server-side context editing does the same to the prompt.
 Why it breaks the prefix
     All that stands behind the edited message is another prompt.
-How sure
+How sure it can be
     Certain where both bodies show the edit and counters and times agree, and where the answer lists what
     the API cleared (applied_edits): its own word. Clearing that the request asked for is expected, and no
     broken prefix.

@@ -5,7 +5,7 @@ What it is
     that moved.
 Why it breaks the prefix
     Cache entries belong to one model.
-How sure
+How sure it can be
     Likely: the answers' own word, beside counters that read less than the rules allow. Where the counters
     show the prefix as read (the credit of a server-side fallback), nothing was lost and nothing is said.
 Example

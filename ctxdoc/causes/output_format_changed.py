@@ -6,7 +6,7 @@ Why it breaks the prefix
     The schema is part of what the messages are cached under (structured-outputs page, 2026-08-22).
 Example
     Only the last request of a session asks for JSON.
-How sure
+How sure it can be
     Certain where counters, times and both bodies agree that the messages alone were lost. Where the
     counters lost more, likely: the vendor says that it may reach tools and system prompt (facts 1.7).
 What to do

@@ -6,7 +6,7 @@ What it is
 Why it breaks the prefix
     The cache compares from the start of the prompt, so nobody can read what another one wrote, although it
     is the same text. Inside one conversation nothing is lost: it is waste, and no miss.
-How sure
+How sure it can be
     Likely where the requests name different users in metadata.user_id, possible where only two first
     requests differ. What sharing would save assumes that they come within the lifetime of an entry and at
     one place.

@@ -4,7 +4,7 @@ What it is
     All rules say that the entry could be read, and the counters say that it was not.
 Why it breaks the prefix
     The request does not explain it: an early eviction, a busy host, or something that the log does not show.
-How sure
+How sure it can be
     Likely at most, and only after everything that may part two caches was compared and found equal: the
     prompt, the settings, the account, the beta features and every unknown member. Possible where the log
     does not show one of these.
@@ -17,7 +17,7 @@ What to do
 from __future__ import annotations
 
 from ctxdoc.causes.base import Case, Cause, Confidence, Group, Match, Part
-from ctxdoc.causes.content import unseen
+from ctxdoc.causes.content import beta_change, unseen
 from ctxdoc.causes.undocumented import undocumented_changes
 
 LOOK = (
@@ -29,7 +29,7 @@ LOOK = (
 def _match(case: Case) -> Match | None:
     if not case.parts[Part.PROVIDER]:
         return None
-    if undocumented_changes(case):
+    if undocumented_changes(case) or beta_change(case) is not None:
         return None
     hidden = unseen(case)
     return Match(

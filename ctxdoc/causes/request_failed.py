@@ -21,7 +21,8 @@ def _match(case: Case) -> Match | None:
     if not error or case.refusal is not None:
         return None
     return Match(
-        explanation=f"The API answered {quote(error)}; a failed request reads and writes nothing.",
+        explanation=f"The API answered {quote(error, size=len(error))}; a failed request reads and writes "
+        "nothing.",
         confidence=Confidence.CERTAIN,
     )
 

@@ -7,15 +7,21 @@ Why it breaks the prefix
     The cache compares the prompt byte by byte from its start; a value that never repeats makes
     each prompt a new one from that place on.
 Example
-    {"message_id": "682"} at the end of the system prompt; a session hash in a billing line.
+    {"message_id": "682"} at the end of the system prompt; a session hash in a billing line; "turn 12",
+    "tokens left: 51200".
     Inside a tool definition the finding is `tool_definition_changed`, and this one stands beside it.
 What to do
     Put it into `metadata`, a header, or the newest user message behind the last breakpoint.
+How sure it can be
+    Certain for an id that its form or label tells, where both bodies and the counters agree. Likely for an
+    id inside of a file's name, an address, code or what a user wrote, and for a number that its label says
+    to count. Possible for numbers without a label that grew while nothing else changed: two requests do not
+    show that they go on growing.
 """
 
 from __future__ import annotations
 
-from ctxdoc.causes.base import Case, Cause, Group, Match, Part
+from ctxdoc.causes.base import Case, Cause, Group, Match, Part, capped
 from ctxdoc.causes.changed_text import Kind
 from ctxdoc.causes.content import find_value
 
@@ -27,7 +33,7 @@ def _match(case: Case) -> Match | None:
     return Match(
         explanation=f"{found.pointer} holds a value that is new each time: {found.before} became "
         f"{found.after}; nothing behind it can be read again.",
-        confidence=case.proof,
+        confidence=capped(case.proof, found.ceiling),
         pointer=found.pointer,
         leading=found.leading and not found.pointer.startswith("$.tools"),
     )

@@ -7,7 +7,7 @@ Why it breaks the prefix
     The assistant message is another one from its first block on.
 Example
     thinking, text, tool_use is replayed as text, tool_use.
-How sure
+How sure it can be
     Certain where both bodies show it and the counters agree, and where the answer lists what was dropped
     (input_transformations, applied_edits). Which models strip thinking by themselves is a rule of the
     vendor's (facts 1.7).

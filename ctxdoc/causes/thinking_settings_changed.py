@@ -7,7 +7,7 @@ Why it breaks the prefix
     the loss is total; which ones do is not documented.
 Example
     budget_tokens 4000, then 8000.
-How sure
+How sure it can be
     Certain where counters, times and both bodies agree that the messages alone were lost. Where the
     counters lost more, likely: the vendor says that it may reach tools and system prompt (facts 1.7).
 What to do

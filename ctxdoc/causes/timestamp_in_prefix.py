@@ -11,11 +11,15 @@ Example
 What to do
     Give the time in the newest user message, behind the last breakpoint, or let a tool tell it. If
     the day is enough, write only the day.
+How sure it can be
+    Certain where the form or a label with such a form tells the time and both bodies and the counters agree.
+    Likely where the label alone tells it ("Current time: half past nine"), for a bare day, and inside of code,
+    a table, an address or what a user wrote. A date in a file's name is no clock.
 """
 
 from __future__ import annotations
 
-from ctxdoc.causes.base import Case, Cause, Group, Match, Part
+from ctxdoc.causes.base import Case, Cause, Group, Match, Part, capped
 from ctxdoc.causes.changed_text import Kind
 from ctxdoc.causes.content import find_value
 
@@ -27,7 +31,7 @@ def _match(case: Case) -> Match | None:
     return Match(
         explanation=f"A time in {found.pointer} changed from {found.before} to {found.after}; "
         "everything behind it is another prompt on every request.",
-        confidence=case.proof,
+        confidence=capped(case.proof, found.ceiling),
         pointer=found.pointer,
         leading=found.leading,
     )

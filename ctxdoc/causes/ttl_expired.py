@@ -5,7 +5,7 @@ What it is
     request that wrote or read it.
 Why it breaks the prefix
     It does not; the entry was gone.
-How sure
+How sure it can be
     Certain where both requests have their times and counters, and nothing else explains it. Lifetimes are
     minimums: an entry may live longer, and one that was read keeps living. Where the counters show another
     lifetime than the body asks for, the counters are right.

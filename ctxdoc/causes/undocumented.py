@@ -19,7 +19,6 @@ from ctxdoc.model import Body, Request
 MEMBERS = ("context_management", "inference_geo", "service_tier", "fallbacks", "container")
 """Members of a body that are read and are no known part of the prompt; of the container its skills
 are one."""
-BETA = "anthropic-beta"
 NAMES = 4
 
 
@@ -27,23 +26,6 @@ def undocumented_changes(case: Case) -> tuple[str, ...]:
     """The names of what differs beside the prompt and is not known to be neutral."""
     one, two = case.before.request, case.after.request
     return (*_changed_members(one.body, two.body), *_changed_surroundings(one, two))
-
-
-def changed_betas(case: Case) -> tuple[list[str], list[str]] | None:
-    """The beta features that went and that came; None where one of the headers is not known, or both
-    name the same."""
-    sets = [_betas(each.request) for each in (case.before, case.after)]
-    if sets[0] is None or sets[1] is None or sets[0] == sets[1]:
-        return None
-    return sorted(sets[0] - sets[1]), sorted(sets[1] - sets[0])
-
-
-def _betas(request: Request) -> frozenset[str] | None:
-    found = request.headers.get(BETA)
-    if found is None:
-        # Where other headers are kept, none was sent.
-        return frozenset() if request.headers else None
-    return frozenset(name.strip() for name in found.split(",") if name.strip())
 
 
 def _changed_members(one: Body | None, two: Body | None) -> Iterator[str]:

@@ -7,7 +7,7 @@ What it is
 Why it breaks the prefix
     It is not documented that it does. Other hardware may have other entries, and a setting may be
     rendered.
-How sure
+How sure it can be
     Possible: it is what differs, and no page says more.
 Example
     inference_geo "us" in one request, left out in the next, which read nothing.

@@ -6,10 +6,12 @@ What it is
 Why it breaks the prefix
     The cache compares the prompt byte by byte from its start.
 Example
-    The wording of the system prompt was edited between two requests.
+    Most of the system prompt is another text, and the conversation is the same.
 What to do
     Look at the first differing byte and find out what writes that place. If it has to differ, put it behind
     the last breakpoint, into the newest message.
+How sure it can be
+    The place is certain where both bodies and the counters agree. Nothing is said of why.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ What it is
     Gemini and some proxies count it; Anthropic's own input_tokens leave it out.
 Why it breaks the prefix
     It does not; a sum of the three counters is nearly twice the truth.
-How sure
+How sure it can be
     Certain where input_tokens are more than can stand behind the last breakpoint, at a token a byte, with
     nothing there whose bytes do not bound its tokens (images and files by reference, results of server
     tools). Possible where they are only far more than one would expect: no number is changed by that. The
