@@ -328,3 +328,16 @@ def _installed_version() -> str:
     folder = Path(places[0]).parent if places else Path()
     found = sorted(folder.glob("genai_prices-*.dist-info"))
     return found[-1].name.split("-")[1].removesuffix(".dist") if found else ""
+
+
+def usd_text(value: Decimal | None) -> str:
+    """USD with as many places as it takes to see it, or a dash where it is unknown."""
+    if value is None:
+        return "-"
+    if not value:
+        return "$0"
+    if abs(value) < Decimal("0.0001"):
+        return f"${value:.6f}"
+    if abs(value) >= 100:
+        return f"${value:,.2f}"
+    return f"${value:.4f}"

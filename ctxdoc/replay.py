@@ -18,7 +18,7 @@ from ctxdoc.errors import NoRequestError
 from ctxdoc.growth import Growth, Turn, iter_growth
 from ctxdoc.lifetime import Blocks, Lifetime
 from ctxdoc.matching import in_time
-from ctxdoc.model import Log, Origin, Request, Section, Usage
+from ctxdoc.model import Log, Origin, Request, Section
 from ctxdoc.prefix import Prefix
 from ctxdoc.pricing import find_rates, tariff_of
 from ctxdoc.providers import RULES

@@ -154,7 +154,9 @@ def test_a_regional_profile_of_bedrock_costs_a_tenth_more_from_4_5_on(
 ) -> None:
     plain = price(MIX, tariff(short_model_id(model)))
     assert plain is not None
-    asked = Request(source="-", line=1, model=model, body=None, at=datetime(2026, 11, 2, tzinfo=UTC))
+    asked = Request(
+        source="-", line=1, model=model, body=None, at=datetime(2026, 11, 2, tzinfo=UTC)
+    )
     assert price(MIX, tariff_of(asked)) == plain * Decimal(factor)
 
 
@@ -179,7 +181,9 @@ def test_the_body_says_where_and_how_fast_it_is_billed(
 ) -> None:
     usage = Usage(uncached=1000, cache_read=0, cache_write_5m=0, cache_write_1h=0)
     body = Body(messages=(), model=model, **more)  # type: ignore[arg-type]
-    asked = Request(source="-", line=1, model=model, body=body, at=datetime(2026, 11, 2, tzinfo=UTC))
+    asked = Request(
+        source="-", line=1, model=model, body=body, at=datetime(2026, 11, 2, tzinfo=UTC)
+    )
     found = price(usage, tariff_of(asked))
     assert found == (None if usd is None else Decimal(usd))
 
