@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 
@@ -11,10 +10,11 @@ from msgspec import Struct
 from ctxdoc.causes import CAUSES
 from ctxdoc.lifetime import Block
 from ctxdoc.model import Section
-from ctxdoc.pricing import MILLION, find_rates
+from ctxdoc.pricing import MILLION, find_rates, usd_text
 from ctxdoc.providers import RULES
 from ctxdoc.replay import Replay
 from ctxdoc.rows import Row
+from ctxdoc.totals import IDLE, Idle, idle_of, losses_of, totals_of
 
 AT_MOST = 5
 LARGE_RESULT = 1000
@@ -46,30 +46,84 @@ class Advice(Struct, frozen=True, kw_only=True):
 
 def advise(replay: Replay) -> tuple[Advice, ...]:
     """What was lost first, then what may be smaller, each by its money; at most five."""
-    total = sum((row.cost or Decimal(0) for row in replay.rows), Decimal(0))
+    total = totals_of(replay.rows).priced.amount or Decimal(0)
     found = [advice for source in SOURCES for advice in source(replay)]
     worth = [advice for advice in found if advice.cost > 0 and advice.cost >= WORTH_SAYING * total]
     ranked = sorted(worth, key=lambda advice: (not advice.is_lost, -advice.cost, advice.id))
     return tuple(ranked[:AT_MOST])
 
 
-def _causes(replay: Replay) -> Iterator[Advice]:
-    """Each avoidable cause of misses."""
-    of_cause: defaultdict[str, list[Row]] = defaultdict(list)
-    for row in replay.rows:
-        if row.miss is not None and row.miss.avoidable and row.miss.cost is not None:
-            of_cause[row.miss.cause].append(row)
-    for name, rows in of_cause.items():
-        worst = max(rows, key=_lost)
-        tokens = sum(row.miss.tokens or 0 for row in rows if row.miss)
+def _losses(replay: Replay) -> Iterator[Advice]:
+    """Each cause of avoidable misses and of waste; what pauses cost is told apart."""
+    avoidable = [row for row in replay.rows if row.waste or (row.miss and row.miss.avoidable)]
+    for loss in losses_of(avoidable):
+        if not loss.cost or (loss.cause == IDLE and loss.kind == "miss"):
+            continue
+        missed = loss.kind == "miss"
+        verb = "lost {} cached tokens" if missed else "paid {} repeated tokens in full"
         yield Advice(
-            id=name,
-            what=CAUSES[name].fix,
-            why=f"{name}: {_requests(len(rows))} lost {tokens:,} cached tokens",
-            cost=sum((_lost(row) for row in rows), Decimal(0)),
+            id=loss.cause,
+            what=CAUSES[loss.cause].fix,
+            why=f"{loss.cause}: {_requests(len(loss.rows))} {verb.format(f'{loss.tokens or 0:,}')}",
+            cost=loss.cost,
             is_lost=True,
-            pair=_pair_of(worst),
+            pair=_pair_of(max(loss.rows, key=_lost) if missed else loss.rows[-1]),
         )
+
+
+def _idle(replay: Replay) -> Iterator[Advice]:
+    """Pauses over the lifetime, with what would have bridged them."""
+    idle = idle_of(replay)
+    if idle is None:
+        return
+    rows = [row for row in replay.rows if row.miss is not None and row.miss.cause == IDLE]
+    pauses = f"{idle.pauses:,} pause{'' if idle.pauses == 1 else 's'}"
+    why = f"{IDLE}: {pauses} over the lifetime"
+    if idle.longest:
+        why += f", {idle.longest:,} of an hour or more, which no lifetime bridges"
+    if idle.short:
+        why += f"; for those of up to an hour {bridge_text(idle)}"
+    yield Advice(
+        id=IDLE,
+        what=_bridged_by(idle),
+        why=why,
+        cost=idle.cost,
+        is_lost=True,
+        pair=_pair_of(max(rows, key=_lost)),
+    )
+
+
+def _bridged_by(idle: Idle) -> str:
+    """What to do about pauses."""
+    hour, kept = idle.hour, idle.keep_alive
+    if idle.short and kept.pays and (not hour.pays or kept.extra <= hour.extra):
+        return (
+            "For pauses between five minutes and an hour send a cheap keep-alive before the entry ends "
+            "(max_tokens 0), or use ttl 1h on the stable breakpoints: compare what each costs."
+        )
+    if idle.short and hour.pays:
+        return (
+            "For pauses between five minutes and an hour use ttl 1h on the stable breakpoints, or "
+            "send a cheap keep-alive before the entry ends."
+        )
+    if idle.short:
+        return "Leave the pauses as they are: neither an hour's lifetime nor a keep-alive would have paid."
+    return (
+        "Expect a full write after a long pause: no lifetime bridges it. What is smaller then costs less: "
+        "begin a new conversation, or compact before the pause."
+    )
+
+
+def bridge_text(idle: Idle) -> str:
+    """What an hour's lifetime and a keep-alive would have cost and saved."""
+    parts = (
+        f"an hour's lifetime would have cost {usd_text(idle.hour.extra)} more in writes and saved "
+        f"{usd_text(idle.hour.saved)}",
+        f"a keep-alive would have cost {usd_text(idle.keep_alive.extra)} and saved "
+        f"{usd_text(idle.keep_alive.saved)}",
+    )
+    neither = "" if idle.hour.pays or idle.keep_alive.pays else ": neither pays"
+    return f"{', '.join(parts)}{neither}"
 
 
 def _pair_of(row: Row) -> tuple[int, int] | None:
@@ -81,26 +135,6 @@ def _pair_of(row: Row) -> tuple[int, int] | None:
 
 def _lost(row: Row) -> Decimal:
     return (row.miss.cost if row.miss else None) or Decimal(0)
-
-
-def _wastes(replay: Replay) -> Iterator[Advice]:
-    """History that is paid in full again and again."""
-    of_cause: defaultdict[str, list[Row]] = defaultdict(list)
-    for row in replay.rows:
-        if row.waste is not None and row.waste.cost:
-            of_cause[row.waste.cause].append(row)
-    for name, rows in of_cause.items():
-        wastes = [row.waste for row in rows if row.waste]
-        tokens = sum(waste.tokens for waste in wastes)
-        worst = rows[-1]
-        yield Advice(
-            id=name,
-            what=CAUSES[name].fix,
-            why=f"{name}: {_requests(len(rows))} paid {tokens:,} repeated tokens in full",
-            cost=sum((waste.cost or Decimal(0) for waste in wastes), Decimal(0)),
-            is_lost=True,
-            pair=_pair_of(worst),
-        )
 
 
 def _unused_tools(replay: Replay) -> Iterator[Advice]:
@@ -136,7 +170,7 @@ def _results(replay: Replay) -> Iterator[Advice]:
         for block in replay.blocks.where(lambda sort: sort.kind.endswith("tool_result"))
         if block.tokens >= LARGE_RESULT
     ]
-    total = sum((row.cost or Decimal(0) for row in replay.rows), Decimal(0))
+    total = totals_of(replay.rows).priced.amount or Decimal(0)
     cost = _cost_of(blocks)
     if not blocks or cost < MUCH * total:
         return
@@ -210,8 +244,8 @@ def _requests(count: int) -> str:
 
 
 SOURCES: tuple[Callable[[Replay], Iterator[Advice]], ...] = (
-    _causes,
-    _wastes,
+    _losses,
+    _idle,
     _unused_tools,
     _results,
     _images,

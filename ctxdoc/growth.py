@@ -13,6 +13,16 @@ from msgspec import Struct
 SHORTER = 0.97
 """A prompt under this share of the one before it starts a stretch of its own."""
 TOLERANCE_TOKENS = 20
+LEAST_R2 = 0.98
+"""Under this share of the variance a line does not fit."""
+MOST_ERROR = 0.1
+"""Nor does one that is off by more than this share of a prompt."""
+FEWEST = 5
+"""Prompts from which on a bend can be told from chance."""
+BENT = 0.8
+"""Share of what a line leaves that a parabola explains, from which on it is a bend,"""
+TURNED = 0.25
+"""and how much the slope changes from end to end, as a share of its mean."""
 LONGER = 4.0
 """So is one that is this many times as long as the one before it: another prefix."""
 
@@ -42,6 +52,26 @@ class Growth(Struct, frozen=True, kw_only=True):
     """Share of the variance that the line explains; None for fewer than three requests."""
     latest: int
     """Tokens of the last prompt."""
+    largest_error: float = 0.0
+    """Tokens by which the line is off where it is off most."""
+    largest_share: float = 0.0
+    """The largest error as a share of its prompt."""
+    bends: bool = False
+    """Whether what the line leaves is a curve: each turn adds more than the one before, or less."""
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether the line describes the stretch; None where it has too few requests to tell."""
+        if self.r2 is None:
+            return None
+        # Sizes that hardly vary have no variance to explain.
+        explained = self.r2 >= LEAST_R2 or self.largest_error <= TOLERANCE_TOKENS
+        return explained and self.largest_share <= MOST_ERROR
+
+    @property
+    def foretells(self) -> bool:
+        """Whether the line may be drawn on beyond the last request."""
+        return self.fits is not False and not self.bends
 
     @property
     def turns(self) -> int:
@@ -96,21 +126,26 @@ def fit(stretch: Sequence[Turn]) -> Growth:
     sizes = [turn.tokens for turn in stretch]
     total = sum(sizes)
     prefix, slope, r2 = float(sizes[0]), None, None
+    off, share, bends = 0.0, 0.0, False
     if n > 1:
         mean_k, mean = (n + 1) / 2, total / n
         spread = n * (n * n - 1) / 12
         slope = sum((k - mean_k) * s for k, s in enumerate(sizes, start=1)) / spread
         prefix = mean - slope * mean_k
+        bends = n >= FEWEST and _bends(sizes, prefix, slope)
         if prefix < 0:
             # No prompt is smaller than nothing: the line goes through zero.
             prefix = 0.0
             slope = (
                 sum(k * s for k, s in enumerate(sizes, start=1)) * 6 / (n * (n + 1) * (2 * n + 1))
             )
+        errors = [abs(prefix + slope * k - s) for k, s in enumerate(sizes, start=1)]
+        off = max(errors)
+        share = max(error / size for error, size in zip(errors, sizes, strict=True) if size)
         varied = sum((s - mean) ** 2 for s in sizes)
         if n > 2:
-            off = sum((prefix + slope * k - s) ** 2 for k, s in enumerate(sizes, start=1))
-            r2 = 1.0 if not varied else max(0.0, 1 - off / varied)
+            left = sum(error * error for error in errors)
+            r2 = 1.0 if not varied else max(0.0, 1 - left / varied)
     return Growth(
         first=stretch[0].number,
         last=stretch[-1].number,
@@ -119,4 +154,22 @@ def fit(stretch: Sequence[Turn]) -> Growth:
         recorded=total,
         r2=r2,
         latest=sizes[-1],
+        largest_error=off,
+        largest_share=share,
+        bends=bends,
     )
+
+
+def _bends(sizes: Sequence[int], prefix: float, slope: float) -> bool:
+    """Whether a parabola explains most of what the line of least squares leaves."""
+    n, middle = len(sizes), (len(sizes) + 1) / 2
+    left = [s - prefix - slope * k for k, s in enumerate(sizes, start=1)]
+    rest = sum(error * error for error in left)
+    if max(map(abs, left)) <= TOLERANCE_TOKENS:
+        return False
+    # The second polynomial that is orthogonal to every line over 1, 2 … n.
+    second = [(k - middle) ** 2 - (n * n - 1) / 12 for k in range(1, n + 1)]
+    size = sum(p * p for p in second)
+    curve = sum(p * error for p, error in zip(second, left, strict=True)) / size
+    turned = abs(2 * curve * (n - 1))
+    return curve * curve * size > BENT * rest and turned > TURNED * abs(slope)

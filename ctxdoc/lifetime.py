@@ -70,16 +70,6 @@ class Block(Struct, frozen=True, kw_only=True):
         return segment_of(self.source, *self.place)
 
 
-class Sent(Struct, frozen=True, gc=False):
-    """What a request adds to the tree."""
-
-    start: int
-    """Its first node that no earlier request sent."""
-    stop: int
-    shared: int
-    """Tokens of the blocks that an earlier request sent too."""
-
-
 class Lifetime:
     """The tree of all blocks of a log."""
 
@@ -105,18 +95,17 @@ class Lifetime:
         self._places = array("l")
         """Index of that message, and place of the block in it."""
 
-    def add(self, exchange: Exchange, usage: Usage, rates: Rates | None) -> Sent:
+    def add(self, exchange: Exchange, usage: Usage, rates: Rates | None) -> None:
         """Adds a request with what it read, wrote and paid in full."""
-        start, known = len(self._parent), self._grow(exchange)
-        upto, keys = exchange.sizes.upto, exchange.prefix.keys
+        self._grow(exchange)
+        keys = exchange.prefix.keys
         if not keys:
-            return Sent(start, start, 0)
+            return
         tip = self._of_key[keys[-1]]
         self._count[tip] += 1
         if rates is None:
             self._unpriced[tip] += 1
         self._spread(exchange, usage, rates)
-        return Sent(start, len(self._parent), upto[known - 1] if known else 0)
 
     def _spread(self, exchange: Exchange, usage: Usage, rates: Rates | None) -> None:
         """Shares what a request read, wrote and paid in full out among its blocks."""
@@ -154,8 +143,8 @@ class Lifetime:
             self._rate[node] += rate - later_rate
             later_share, later_rate = share, rate
 
-    def _grow(self, exchange: Exchange) -> int:
-        """Adds the new nodes; how many segments were there before."""
+    def _grow(self, exchange: Exchange) -> None:
+        """Adds the new nodes."""
         keys, of_key, prefix = exchange.prefix.keys, self._of_key, exchange.prefix
         known = len(keys)
         while known and keys[known - 1] not in of_key:
@@ -171,7 +160,6 @@ class Lifetime:
             node = of_key[keys[index]] = len(self._parent)
             self._append(prefix, index, parent, upto[index] - base, origin)
             base, parent = upto[index], node
-        return known
 
     def _append(self, prefix: Prefix, index: int, parent: int, tokens: int, origin: int) -> None:
         segment = prefix.segments[index]
@@ -205,15 +193,6 @@ class Lifetime:
                 share[above] += share[node]
                 unpriced[above] += unpriced[node]
         self._of_key.clear()
-
-    def sent_again(self, sent: Sent) -> int:
-        """Tokens of a request's new blocks that a later request sends as well."""
-        tokens = 0
-        for node in range(sent.start, sent.stop):
-            if self._count[node] < 2:
-                break
-            tokens += self._tokens[node]
-        return tokens
 
     def blocks(self) -> Blocks:
         """Every block, those of equal content together, the dearest first."""

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from ctxdoc.replay import Grown, Replay
-from ctxdoc.rows import Row
+from ctxdoc.totals import totals_of
 
 Value = int | float | Decimal
 STRETCH = 3
@@ -42,30 +42,15 @@ class Limit(Struct, frozen=True, kw_only=True):
 
 
 def _hit_ratio(replay: Replay) -> Measured:
-    usages = [row.counters for row in replay.rows if row.counters and not row.repeated]
-    whole = sum(usage.input for usage in usages)
-    read = sum(usage.cache_read for usage in usages)
-    return Measured(read / whole if whole else None)
-
-
-def _avoidable(replay: Replay) -> list[Row]:
-    """Misses that could have been avoided, or of which the log does not tell."""
-    return [row for row in replay.rows if row.miss is not None and row.miss.avoidable is not False]
+    return Measured(totals_of(replay.rows).hit_ratio)
 
 
 def _lost_cost(replay: Replay) -> Measured:
-    costs = [row.miss.cost for row in _avoidable(replay) if row.miss]
-    known = all(cost is not None for cost in costs) and _is_judged(replay)
-    return Measured(sum((cost or Decimal(0) for cost in costs), Decimal(0)) if known else None)
+    return Measured(totals_of(replay.rows).gated.amount)
 
 
 def _lost_tokens(replay: Replay) -> Measured:
-    tokens = sum(row.miss.tokens or 0 for row in _avoidable(replay) if row.miss)
-    return Measured(tokens if _is_judged(replay) else None)
-
-
-def _is_judged(replay: Replay) -> bool:
-    return any(row.judged for row in replay.rows)
+    return Measured(totals_of(replay.rows).lost_tokens)
 
 
 def _largest(replay: Replay, value: Callable[[Grown], float | None]) -> Measured:

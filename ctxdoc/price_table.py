@@ -7,6 +7,7 @@ calls `read_library` when it has another.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice
 
 TABLE = Path(__file__).with_name("price_table.json")
+OWN = Path(__file__).with_name("own_prices.toml")
 
 CONTEXTS: Mapping[str, dict[str, str]] = {
     "standard": {},
@@ -73,27 +75,44 @@ def read_library() -> PriceTable:
         model = provider.find_model(name)
         if model is not None:
             models[short] = {
-                context: _with_earlier(short, rows)
+                context: rows
                 for context, when in CONTEXTS.items()
                 if (rows := list(_iter_rows(model, when)))
             }
     return PriceTable(library=version("genai-prices"), models=models)
 
 
-EARLIER_READ = {"claude-sonnet-5-5": (date(2026, 10, 7), 2)}
-"""Prices of cache reads that the library does not have: the day on which they ended, and how many times
-as much they were (pricing page and release notes, 2026-10-07: 0.20 instead of 0.10)."""
+class OwnPrice(Struct, frozen=True, kw_only=True):
+    """A price that the library does not have, with where it was read."""
+
+    model: str
+    input: Decimal
+    output: Decimal
+    source: str
+    read: date
+    """When that source was read."""
+    cache_read: Decimal | None = None
+    cache_write_5m: Decimal | None = None
+    cache_write_1h: Decimal | None = None
+    until: date | None = None
+    """The day from which on it does not hold any more; None where the library has no price at all."""
+
+    @property
+    def rates(self) -> Rates:
+        """Its rates."""
+        return Rates(
+            input=self.input,
+            cache_read=self.cache_read,
+            cache_write_5m=self.cache_write_5m,
+            cache_write_1h=self.cache_write_1h,
+            output=self.output,
+        )
 
 
-def _with_earlier(model: str, rows: list[PriceRow]) -> list[PriceRow]:
-    """The rates of a model, those ahead of the library's first ones included."""
-    first = rows[0]
-    if model not in EARLIER_READ or first.since is not None or first.rates.cache_read is None:
-        return rows
-    end, times = EARLIER_READ[model]
-    before = msgspec.structs.replace(first.rates, cache_read=first.rates.cache_read * times)
-    later = msgspec.structs.replace(first, since=end)
-    return [msgspec.structs.replace(first, rates=before), later, *rows[1:]]
+def read_own() -> dict[str, OwnPrice]:
+    """The prices of this project, by model."""
+    rows = tomllib.loads(OWN.read_text(encoding="utf-8"))["row"]
+    return {row.model: row for row in msgspec.convert(rows, list[OwnPrice])}
 
 
 def _iter_rows(model: ModelInfo, when: dict[str, str]) -> Iterable[PriceRow]:

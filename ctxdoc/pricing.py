@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import cache, lru_cache
@@ -13,7 +14,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ctxdoc.model import Request, Usage
-from ctxdoc.price_table import TABLE, PriceRow, PriceTable, Rates, read_library
+from ctxdoc.price_table import (
+    TABLE,
+    OwnPrice,
+    PriceRow,
+    PriceTable,
+    Rates,
+    read_library,
+    read_own,
+)
 from ctxdoc.providers import PROVIDERS
 from ctxdoc.providers.rules import short_model_id
 
@@ -21,8 +30,12 @@ MILLION = Decimal(1_000_000)
 BATCH_FACTOR = Decimal("0.5")
 """Half price on every category (pricing page, 2026-10-10); the library knows batch prices only
 from 2026-10-14 on."""
-US_FACTOR = Decimal("1.1")
-"""`inference_geo: us`, models from 4.6 on (pricing page, 2026-10-10)."""
+PLACE_FACTOR = Decimal("1.1")
+"""`inference_geo: us`, models from 4.6 on, and regional profiles of Bedrock, from 4.5 on (pricing page,
+2026-10-10); a request pays one of them."""
+US_SINCE, REGIONAL_SINCE = (4, 6), (4, 5)
+_REGIONAL = re.compile(r"(?:^|[/:])(?:us|eu|apac|jp|au)\.anthropic\.", re.ASCII)
+_VERSION = re.compile(r"^claude-(?:[a-z]+)-(\d+)(?:-(\d{1,2}))?$", re.ASCII)
 
 
 class Tariff(Struct, frozen=True, kw_only=True):
@@ -33,30 +46,71 @@ class Tariff(Struct, frozen=True, kw_only=True):
     fast: bool = False
     batch: bool = False
     us_only: bool = False
+    regional: bool = False
+    """Whether a regional profile of Bedrock was called."""
     million: bool = False
     """Whether the request asked for a larger window than the model has by itself."""
 
 
 def tariff_of(request: Request) -> Tariff:
     """The tariff of a recorded request; without a time, that of today."""
-    response = request.response
+    response, body = request.response, request.body
+    model = (response.model if response else "") or request.model
     speed = response.speed if response else ""
-    body = request.body
-    asked_fast = body is not None and bytes(body.speed) == b'"fast"'
+    if not speed and body is not None and bytes(body.speed) == b'"fast"':
+        # These ran at the standard speed when they were asked for the fast one (facts of fast mode).
+        speed = "" if version_of(model) == NEVER_FAST else "fast"
+    geo = body is not None and bytes(body.inference_geo) == b'"us"'
     return _tariff(
-        (response.model if response else "") or request.model,
+        model,
         (request.at or datetime.now(UTC)).astimezone(UTC).date(),
-        speed == "fast" if speed else asked_fast,
+        speed == "fast",
         bool(response and response.batch),
-        bool(response and response.us_only),
+        geo or bool(response and response.us_only),
+        is_regional(request.model) or is_regional(model),
         "context-1m" in request.headers.get("anthropic-beta", ""),
     )
 
 
+NEVER_FAST = (4, 6)
+"""Version whose models run at the standard speed although they are asked for the fast one (fast-mode page,
+2026-10-10)."""
+
+
 @lru_cache(maxsize=1024)
-def _tariff(model: str, day: date, fast: bool, batch: bool, us_only: bool, million: bool) -> Tariff:
+def _tariff(
+    model: str, day: date, fast: bool, batch: bool, us_only: bool, regional: bool, million: bool
+) -> Tariff:
     """One value for all requests that are billed alike."""
-    return Tariff(model=model, day=day, fast=fast, batch=batch, us_only=us_only, million=million)
+    return Tariff(
+        model=model,
+        day=day,
+        fast=fast,
+        batch=batch,
+        us_only=us_only,
+        regional=regional,
+        million=million,
+    )
+
+
+@lru_cache(maxsize=256)
+def is_regional(model: str) -> bool:
+    """Whether a model is spelled as a regional profile of Bedrock, be it inside of an ARN; `global.` is
+    none."""
+    return _REGIONAL.search(model) is not None
+
+
+@lru_cache(maxsize=256)
+def version_of(model: str) -> tuple[int, int] | None:
+    """The version in a model's name; None where it has none."""
+    found = _VERSION.match(short_model_id(model))
+    return (int(found[1]), int(found[2] or 0)) if found else None
+
+
+def _is_since(model: str, version: tuple[int, int]) -> bool:
+    """Whether a model is of that version or a later one; one without a number is a preview of later ones."""
+    known = version_of(model)
+    return known >= version if known else short_model_id(model) == "claude-mythos-preview"
 
 
 SEARCH = Decimal("0.01")
@@ -182,6 +236,9 @@ def _find_row(tariff: Tariff) -> tuple[PriceRow | None, Decimal]:
     """The row of the price table, and what its rates are multiplied by."""
     factor = Decimal(1)
     contexts = _table().models.get(short_model_id(tariff.model))
+    own = own_price_of(tariff)
+    if own is not None:
+        contexts = {"standard": [PriceRow(since=None, rates=own.rates)]}
     if contexts is None or (tariff.fast and "fast" not in contexts):
         return None, factor
     rows = contexts["fast" if tariff.fast else "standard"]
@@ -191,9 +248,27 @@ def _find_row(tariff: Tariff) -> tuple[PriceRow | None, Decimal]:
             rows = batch
         else:
             factor = BATCH_FACTOR
-    if tariff.us_only:
-        factor *= US_FACTOR
+    if (tariff.us_only and _is_since(tariff.model, US_SINCE)) or (
+        tariff.regional and _is_since(tariff.model, REGIONAL_SINCE)
+    ):
+        factor *= PLACE_FACTOR
     return _row_at(rows, tariff.day), factor
+
+
+def own_price_of(tariff: Tariff) -> OwnPrice | None:
+    """The price that is this project's own and not the library's; None where the library has one."""
+    model = short_model_id(tariff.model)
+    own = _own().get(model)
+    if own is None or tariff.fast:
+        return None
+    if own.until is not None:
+        return own if tariff.day < own.until else None
+    return None if model in _table().models else own
+
+
+@cache
+def _own() -> dict[str, OwnPrice]:
+    return read_own()
 
 
 @lru_cache(maxsize=256)
@@ -253,3 +328,16 @@ def _installed_version() -> str:
     folder = Path(places[0]).parent if places else Path()
     found = sorted(folder.glob("genai_prices-*.dist-info"))
     return found[-1].name.split("-")[1].removesuffix(".dist") if found else ""
+
+
+def usd_text(value: Decimal | None) -> str:
+    """USD with as many places as it takes to see it, or a dash where it is unknown."""
+    if value is None:
+        return "-"
+    if not value:
+        return "$0"
+    if abs(value) < Decimal("0.0001"):
+        return f"${value:.6f}"
+    if abs(value) >= 100:
+        return f"${value:,.2f}"
+    return f"${value:.4f}"

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from ctxdoc.bound import BlockSizes, block_of
 from ctxdoc.counted import Counted
 from ctxdoc.errors import NoRequestError
 from ctxdoc.exchange import Exchange, Replayer, is_whole, step_of
@@ -306,15 +307,13 @@ class _Thread(Struct):
 class _Messages:
     """Every message of the log, each once for its place behind the same others, and every head.
 
-    A block has one size wherever it stands. What a request brings that no request before it had takes up
-    what its counters leave beside the known blocks, so that the blocks of a prompt add up to it.
+    A block has one size wherever it stands.
     """
 
     def __init__(self) -> None:
         self._known: dict[tuple[object, ...], tuple[int, Message]] = {}
         self._heads: dict[tuple[object, ...], Head] = {}
-        self._sizes: dict[tuple[str, str, bytes], int] = {}
-        """By tokenizer, role and content."""
+        self._sizes = BlockSizes()
 
     def take(self, exchange: Exchange, thread: _Thread) -> tuple[Head, tuple[Place, ...]]:
         """Puts a request's messages into its thread's line; its head and its breakpoints."""
@@ -365,32 +364,22 @@ class _Messages:
     def _settle(self, exchange: Exchange, places: Sequence[int], known: int) -> None:
         """Gives blocks that are seen for the first time their size."""
         prefix, upto = exchange.prefix, exchange.sizes.upto
-        kind, sizes = prefix.rule.tokenizer, self._sizes
-        new: dict[tuple[str, str, bytes], int] = {}
-        times: Counter[tuple[str, str, bytes]] = Counter()
-        for place in places:
-            segment = prefix.segments[place]
-            key = (kind, segment.role, segment.digest)
-            if key in sizes:
-                known += sizes[key]
-            else:
-                new.setdefault(key, upto[place] - (upto[place - 1] if place else 0))
-                times[key] += 1
-        guessed = sum(tokens * times[key] for key, tokens in new.items())
-        left = exchange.usage.input - known if exchange.usage and is_whole(exchange) else guessed
-        if not guessed or not LEAST_SHARE <= left / guessed <= 1 / LEAST_SHARE:
-            left = guessed
-        done = given = 0
-        for key, tokens in new.items():
-            done += tokens * times[key]
-            # Rounded together, so that all of them add up to what is left.
-            upto_here = round(left * done / guessed) if guessed else 0
-            sizes[key] = (upto_here - given) // times[key]
-            given += sizes[key] * times[key]
+        kind = prefix.rule.tokenizer
+        self._sizes.settle(
+            (
+                (
+                    block_of(kind, prefix.segments[place]),
+                    upto[place] - (upto[place - 1] if place else 0),
+                )
+                for place in places
+            ),
+            known,
+            exchange.usage.input if exchange.usage and is_whole(exchange) else None,
+        )
 
     def _of(self, prefix: Prefix, segments: Sequence[Segment]) -> tuple[int, ...]:
         kind = prefix.rule.tokenizer
-        return tuple([self._sizes[kind, segment.role, segment.digest] for segment in segments])
+        return tuple([self._sizes[block_of(kind, segment)] for segment in segments])
 
     def _shared(self, thread: _Thread, segments: Sequence[Segment]) -> int:
         """Leading messages that the request before has in the same form."""
@@ -411,11 +400,6 @@ class _Messages:
             made = message_of(tuple(map(_unmarked, segments)), self._of(prefix, segments), raw)
             found = self._known[key] = (len(self._known), made)
         return found
-
-
-LEAST_SHARE = 0.5
-"""Counters that leave less, or more than twice as much, for new blocks than these weigh contradict the
-sizes known before."""
 
 
 def _unmarked(segment: Segment) -> Segment:

@@ -10,15 +10,16 @@ from msgspec.structs import replace
 
 from ctxdoc.attribution import Cases
 from ctxdoc.baseline import Locked, locked, stable_count
+from ctxdoc.bound import Bound
 from ctxdoc.causes import Case, Part
 from ctxdoc.counted import Counted
 from ctxdoc.diagnose import first_difference
 from ctxdoc.errors import NoRequestError
 from ctxdoc.exchange import passed_often
 from ctxdoc.growth import Growth, Turn, iter_growth
-from ctxdoc.lifetime import Blocks, Lifetime, Sent
+from ctxdoc.lifetime import Blocks, Lifetime
 from ctxdoc.matching import in_time
-from ctxdoc.model import Log, Origin, Request, Section, Usage
+from ctxdoc.model import Log, Origin, Request, Section
 from ctxdoc.prefix import Prefix
 from ctxdoc.pricing import find_rates, tariff_of
 from ctxdoc.providers import RULES
@@ -26,7 +27,7 @@ from ctxdoc.render import Renderer
 from ctxdoc.rows import (
     Fidelity,
     Row,
-    bound_of,
+    below_minimum_of,
     fidelity_of,
     judge,
     miss_of,
@@ -142,7 +143,9 @@ class _Run:
         self.rows: list[Row | None] = [None] * len(requests)
         self.cases = Cases(requests, self.renderer, consume=True)
         self.lifetime = Lifetime()
-        self.sent: dict[int, Sent] = {}
+        self.bound = Bound()
+        self.bounds: dict[int, int] = {}
+        """Numbers of the requests in the tree of the bound."""
         self.called: set[str] = set()
         self.counted: dict[str, Counted] = {}
         self.threads: dict[int, _Thread] = {}
@@ -216,13 +219,15 @@ class _Run:
         if counters is None or row.repeated:
             return
         price_row(row, request, counters)
+        row.below = below_minimum_of(case)
+        self.bounds[row.number - 1] = self.bound.add(case.after)
         if self.kept is not None and row.number - 1 not in self.kept:
             return
         if passed_often(request):
             # Counters of several passes tell no size of a block.
             return
         rates = find_rates(row.tariff, counters.input)
-        self.sent[row.number - 1] = self.lifetime.add(case.after, counters, rates)
+        self.lifetime.add(case.after, counters, rates)
 
     def _thread(self, row: Row, case: Case, before: int | None) -> None:
         """Adds a request to the thread that it continues, or begins one."""
@@ -265,13 +270,7 @@ class _Run:
         thread = self.heard.setdefault(key, _Thread(row.session))
         self.threads[row.number - 1] = thread
         replaced = row.miss is not None and row.miss.cause == "history_compacted"
-        goes_on = heard.goes_on and not replaced
         thread.turns.append(Turn(row.number, usage.input, starts=replaced))
-        row.oracle = bound_of(row, usage, self._before(heard.before) if goes_on else None)
-
-    def _before(self, index: int | None) -> Usage | None:
-        row = self.rows[index] if index is not None else None
-        return row.reported if row else None
 
     def finished(self, order: tuple[int, ...], missing: tuple[str, ...]) -> Replay:
         self.lifetime.finish()
@@ -282,13 +281,12 @@ class _Run:
                     fallen.miss = miss_of(rewrite, fallen.reported, fallen.tariff)
         kept = range(len(self.rows)) if self.kept is None else sorted(self.kept)
         rows = {place: row for place in kept if (row := self.rows[place]) is not None}
-        for place, sent in self.sent.items():
-            row = rows[place]
-            if row.counters is not None:
-                row.oracle = oracle_of(row, row.counters, sent, self.lifetime)
-        for row in rows.values():
-            # Of what is not compared with anything nothing better is known.
-            row.oracle = row.cost if row.oracle is None else row.oracle
+        for place, row in rows.items():
+            if place not in self.bounds or row.counters is None:
+                continue
+            least = self.bound.usage(self.bounds[place], row.counters.output)
+            # Of several passes nothing better is known than what they cost.
+            row.oracle = row.cost if passed_often(row.request) else oracle_of(row, least)
         sessions = self.parter.sessions()
         return Replay(
             log=self.log,

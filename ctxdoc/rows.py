@@ -23,7 +23,6 @@ from ctxdoc.diagnose import (
 )
 from ctxdoc.diff import Place
 from ctxdoc.exchange import passed_often
-from ctxdoc.lifetime import Lifetime, Sent
 from ctxdoc.model import Origin, Request, Section, Usage
 from ctxdoc.pricing import Tariff, extra_passes_of, fees_of, price
 from ctxdoc.providers import RULES
@@ -82,6 +81,19 @@ class Accounting(Struct, frozen=True, kw_only=True):
     explanation: str
 
 
+class BelowMinimum(Struct, frozen=True, gc=False):
+    """A marked prefix that the model does not cache: it is too short."""
+
+    tokens: int
+    """Up to the last breakpoint."""
+    minimum: int
+
+    @property
+    def missing(self) -> int:
+        """Tokens that it is too short by."""
+        return self.minimum - self.tokens
+
+
 class Row(Struct, kw_only=True):
     """One request as replayed."""
 
@@ -118,13 +130,16 @@ class Row(Struct, kw_only=True):
     """Whether it begins a conversation: what it shares with another one is nobody's promise."""
     daily: bool = False
     """Whether only the day in its prefix is another one."""
+    below: BelowMinimum | None = None
+    """What its marked prefix lacks, where it is too short to be cached."""
     place: Place | None = None
     """Where it differs from that one, for the first misses of a cause if they were asked for."""
     cost: Decimal | None = None
     """USD, the compaction passes included; simulated where nothing was reported."""
     without_cache: Decimal | None = None
     oracle: Decimal | None = None
-    """The bound: what will be sent again is written once and never expires."""
+    """The bound: what will be sent again is written once and never expires; None where no body was
+    compared."""
 
     @property
     def counters(self) -> Usage | None:
@@ -287,27 +302,21 @@ def _sum(costs: Iterable[Decimal | None]) -> Decimal | None:
     return total
 
 
-def oracle_of(row: Row, usage: Usage, sent: Sent, lifetime: Lifetime) -> Decimal | None:
-    """The cost if all that was sent before is read, and what is sent again is written now."""
-    read = min(usage.input, max(usage.cache_read, sent.shared))
-    write = min(usage.input - read, lifetime.sent_again(sent))
-    return _bounded(row, usage, read, write)
-
-
-def bound_of(row: Row, usage: Usage, before: Usage | None) -> Decimal | None:
-    """The same from counters: the prompt before it is read, the rest written as it was."""
-    read = usage.cache_read
-    if before is not None:
-        read = max(read, min(before.input, usage.input))
-    return _bounded(row, usage, read, min(usage.input - read, usage.cache_write))
-
-
-def _bounded(row: Row, usage: Usage, read: int, write: int) -> Decimal | None:
-    rest = usage.input - read - write
-    least = replace(usage, uncached=rest, cache_read=read, cache_write_5m=write, cache_write_1h=0)
-    found = price(least, row.tariff)
-    if found is None or row.cost is None:
+def oracle_of(row: Row, least: Usage) -> Decimal | None:
+    """The cost at best, by what the bound of all prompts lets a request read and write. One that writes
+    for later ones may cost more than it did; all of them together never do."""
+    found, own = price(least, row.tariff), row.counters
+    if found is None or row.cost is None or own is None:
         return None
-    # The compaction passes cost what they cost.
-    own = price(usage, row.tariff) or Decimal(0)
-    return min(row.cost, found + row.cost - own)
+    # Further passes and searches cost what they cost.
+    return found + row.cost - (price(own, row.tariff) or Decimal(0))
+
+
+def below_minimum_of(case: Case) -> BelowMinimum | None:
+    """How much a marked prefix that nothing was cached of is too short by."""
+    after, counters = case.after, case.counters
+    marks = after.prefix.breakpoints
+    if not marks or counters.cache_read or counters.cache_write or case.refusal is not None:
+        return None
+    tokens, minimum = after.sizes.at(marks[-1]), after.prefix.rule.minimum
+    return BelowMinimum(tokens, minimum) if tokens < minimum else None

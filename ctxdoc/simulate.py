@@ -10,6 +10,7 @@ from decimal import Decimal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ctxdoc.bound import PromptTree, warm_of
 from ctxdoc.cache import FIRST_RESPONSE, Cache, Step
 from ctxdoc.errors import InputError
 from ctxdoc.history import Call, Head, Maker, Message, Session
@@ -400,7 +401,7 @@ class _Bill:
     def __init__(self, placement: Placement) -> None:
         self.placement = placement
         self._cache = Cache()
-        self._tree = _Tree()
+        self._tree = PromptTree()
         self._billed: list[list[tuple[Meter, Usage, int | None]]] = []
         """By request: each prompt's rates and usage, and its number in the tree of the bound."""
 
@@ -417,9 +418,19 @@ class _Bill:
         if not sending.cached:
             return _plain(sending), None
         if self.placement.bound:
-            return _plain(sending), self._tree.add(sending.prompt)
+            return _plain(sending), self._add(call, sending.prompt)
         usage = self._cache.bill(_step(call, sending, self.placement))
         return (replace(usage, output=sending.output) if sending.output else usage), None
+
+    def _add(self, call: Call, prompt: Prompt) -> int:
+        upto = prompt.sizes.upto
+        warm = warm_of(call.reported, call.request)
+        if warm and (prompt.head is not call.head or prompt.messages != call.messages):
+            # What was read is known of the recorded prompt only.
+            warm = 0
+        return self._tree.add(
+            prompt.prefix.keys, call.rule.minimum, lambda known, _: upto[known:], warm
+        )
 
     def usages(self) -> Iterator[list[tuple[Meter, Usage]]]:
         """What is billed, request by request; of the bound it is known at the end only."""
@@ -445,14 +456,9 @@ class _Bill:
         return [_total([meter.cost(usage) for meter, usage in row]) for row in self.usages()]
 
 
-def _bounded(usage: Usage, parts: tuple[int, int]) -> Usage:
-    read, written = parts
-    return replace(
-        usage,
-        uncached=usage.input - read - written,
-        cache_read=read,
-        cache_write_5m=written,
-    )
+def _bounded(usage: Usage, parts: tuple[int, int, int]) -> Usage:
+    read, written, uncached = parts
+    return replace(usage, uncached=uncached, cache_read=read, cache_write_5m=written)
 
 
 def _step(call: Call, sending: Sending, placement: Placement) -> Step:
@@ -468,36 +474,3 @@ def _step(call: Call, sending: Sending, placement: Placement) -> Step:
         began=began,
         place=call.place,
     )
-
-
-class _Tree:
-    """All prompts as one tree: what was sent before, and what is sent again."""
-
-    def __init__(self) -> None:
-        self._owner: dict[bytes, int] = {}
-        """Key of a beginning → the prompt that sent it first."""
-        self._shared: list[int] = []
-        """Of each prompt, tokens that one before it sent too."""
-        self._again: list[int] = []
-        """Of each prompt, tokens up to where a later one goes on from it."""
-
-    def add(self, prompt: Prompt) -> int:
-        """Adds a prompt; its number."""
-        keys, upto, owner = prompt.prefix.keys, prompt.sizes.upto, self._owner
-        known = len(keys)
-        while known and keys[known - 1] not in owner:
-            known -= 1
-        shared = upto[known - 1] if known else 0
-        if known:
-            first = owner[keys[known - 1]]
-            self._again[first] = max(self._again[first], shared)
-        number = len(self._shared)
-        for key in keys[known:]:
-            owner[key] = number
-        self._shared.append(shared)
-        self._again.append(shared)
-        return number
-
-    def parts(self, number: int) -> tuple[int, int]:
-        """Tokens that a prompt reads and writes at best."""
-        return self._shared[number], self._again[number] - self._shared[number]

@@ -154,9 +154,13 @@ def replayed(tmp_path: Path, *records: dict[str, Any]) -> dict[str, Any]:
 def test_totals_that_nobody_reported_are_null(tmp_path: Path) -> None:
     body = {"model": "claude-sonnet-4-5", "messages": [{"role": "user", "content": "hi"}]}
     totals = replayed(tmp_path, {"request": body})["totals"]
-    assert totals.pop("unpriced_requests") == totals.pop("requests_with_counters") == 0
-    simulated = totals.pop("simulated")
-    assert set(totals.values()) == {None}
+    assert totals["unpriced_requests"] == totals["requests_with_counters"] == 0
+    simulated = totals["simulated"]
+    counters = ("uncached", "cache_read", "cache_write_5m", "cache_write_1h", "input", "output")
+    assert {totals[name] for name in (*counters, "cost", "cost_without_cache", "cost_oracle")} == {
+        None
+    }
+    assert totals["basis"]["lost_cost"]["origin"] == "simulated"
     assert simulated["requests_without_counters"] == 1
     assert simulated["cache_read"] == 0
     shown = run("replay", str(tmp_path)).stdout.decode()

@@ -90,3 +90,41 @@ def test_stretches_tile_a_session_and_their_exact_sums_are_the_recorded_ones(
         if growth.prefix > 0:
             assert growth.exact == pytest.approx(growth.recorded, rel=1e-9, abs=1e-3)
         assert growth.r2 is None or -1e-9 <= growth.r2 <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("sizes", "fits", "bends"),
+    [
+        # a line with a little noise
+        ((10_000, 12_010, 13_990, 16_005, 18_000), True, False),
+        # each turn adds 60 more than the one before: the line is near, and still it bends
+        (tuple(10_000 + 1_000 * k + 30 * k * k for k in range(1, 13)), True, True),
+        # each turn adds less
+        (tuple(30_000 + 1_000 * k - 20 * k * k for k in range(1, 13)), True, True),
+        # two plateaus: no line, and no bend either
+        ((10_000, 10_100, 10_200, 30_000, 30_100, 30_200), False, False),
+        # four prompts are too few to call it a bend
+        ((1_000, 1_100, 1_400, 1_900), False, False),
+        # sizes that hardly vary have nothing to explain: off by 10 tokens
+        ((9_000, 9_010, 8_995, 9_010), True, False),
+    ],
+)
+def test_the_law_says_when_it_does_not_fit(sizes: tuple[int, ...], fits: bool, bends: bool) -> None:
+    found = fit(turns(*sizes))
+    assert (found.fits, found.bends) == (fits, bends)
+    assert found.foretells == (fits and not bends)
+
+
+def test_the_largest_error_is_in_tokens_and_as_a_share_of_its_prompt() -> None:
+    """(1, 1000), (2, 1000), (3, 1600): the line is 600 + 300·k; off by 100, 200 and 100 tokens."""
+    found = fit(turns(1000, 1000, 1600))
+    assert found.largest_error == pytest.approx(200)
+    assert found.largest_share == pytest.approx(0.2)
+    # 1 - (100² + 200² + 100²) / (200² + 200² + 400²)
+    assert found.r2 == pytest.approx(0.75)
+    assert found.fits is False
+
+
+def test_two_requests_are_too_few_to_say_whether_the_law_fits() -> None:
+    found = fit(turns(500, 700))
+    assert (found.fits, found.foretells) == (None, True)

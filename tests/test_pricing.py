@@ -8,11 +8,12 @@ from decimal import Decimal
 import pytest
 from genai_prices import Usage as LibraryUsage
 from genai_prices import calc_price
+from msgspec import Raw
 
 from ctxdoc import price_table, pricing
-from ctxdoc.model import Usage
+from ctxdoc.model import Body, Request, Usage
 from ctxdoc.price_table import PriceTable
-from ctxdoc.pricing import Tariff, price
+from ctxdoc.pricing import Tariff, own_price_of, price, tariff_of
 from ctxdoc.providers import PROVIDERS
 from ctxdoc.providers.rules import short_model_id
 
@@ -94,6 +95,99 @@ def test_reads_of_sonnet_5_5_cost_twice_as_much_until_october() -> None:
         assert price(read, tariff("claude-sonnet-5-5", day)) == Decimal(usd)
 
 
+@pytest.mark.parametrize(
+    ("model", "usd"),
+    [
+        # 1000*10 + 2000*1.00 + 300*12.5 + 400*20 + 50*50 = 10000 + 2000 + 3750 + 8000 + 2500
+        ("claude-mythos-5", "0.02625"),
+        # reads at 0.25: 2000*0.75 less
+        ("claude-mythos-5-1", "0.02475"),
+    ],
+)
+def test_prices_that_the_library_lacks_are_rows_of_our_own(model: str, usd: str) -> None:
+    own = own_price_of(tariff(model))
+    assert own is not None
+    assert (own.source, own.read) == ("pricing page", date(2026, 10, 10))
+    assert price(MIX, tariff(model)) == Decimal(usd)
+    assert price(MIX, tariff(model, batch=True)) == Decimal(usd) / 2
+
+
+def test_a_price_that_nobody_knows_leaves_what_used_it_unpriced() -> None:
+    """Mythos Preview: no source has the price of a write; reads are 1.00, output 50."""
+    assert price(MIX, tariff("claude-mythos-preview")) is None
+    read = Usage(uncached=1000, cache_read=2000, cache_write_5m=0, cache_write_1h=0, output=50)
+    assert price(read, tariff("claude-mythos-preview")) == Decimal("0.0145")
+
+
+def test_the_library_goes_before_our_own_rows() -> None:
+    assert own_price_of(tariff("claude-sonnet-5-5")) is None
+    assert own_price_of(tariff("claude-sonnet-5-5", date(2026, 10, 6))) is not None
+
+
+@pytest.mark.parametrize(
+    ("model", "factor"),
+    [
+        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "1.1"),
+        ("eu.anthropic.claude-haiku-4-5-20251001-v1:0", "1.1"),
+        ("apac.anthropic.claude-opus-4-8", "1.1"),
+        ("jp.anthropic.claude-opus-5-5", "1.1"),
+        ("au.anthropic.claude-opus-5-5", "1.1"),
+        ("bedrock/us.anthropic.claude-opus-5-5", "1.1"),
+        (
+            "arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude-sonnet-4-6",
+            "1.1",
+        ),
+        # before 4.5
+        ("us.anthropic.claude-sonnet-4-20250514-v1:0", "1"),
+        ("us.anthropic.claude-opus-4-1", "1"),
+        ("global.anthropic.claude-opus-5-5", "1"),
+        ("anthropic.claude-opus-5-5", "1"),
+        (
+            "arn:aws:bedrock:us-east-1:1:inference-profile/global.anthropic.claude-sonnet-4-6",
+            "1",
+        ),
+        ("claude-opus-5-5", "1"),
+    ],
+)
+def test_a_regional_profile_of_bedrock_costs_a_tenth_more_from_4_5_on(
+    model: str, factor: str
+) -> None:
+    plain = price(MIX, tariff(short_model_id(model)))
+    assert plain is not None
+    asked = Request(
+        source="-", line=1, model=model, body=None, at=datetime(2026, 11, 2, tzinfo=UTC)
+    )
+    assert price(MIX, tariff_of(asked)) == plain * Decimal(factor)
+
+
+@pytest.mark.parametrize(
+    ("model", "more", "usd"),
+    [
+        # Sonnet 4.6, 1,000 tokens: 0.003, a tenth more in the US
+        ("claude-sonnet-4-6", {"inference_geo": Raw(b'"us"')}, "0.0033"),
+        ("claude-sonnet-4-6", {"inference_geo": Raw(b'"global"')}, "0.003"),
+        # before 4.6
+        ("claude-sonnet-4-5", {"inference_geo": Raw(b'"us"')}, "0.003"),
+        # both, once
+        ("us.anthropic.claude-sonnet-4-6", {"inference_geo": Raw(b'"us"')}, "0.0033"),
+        # asked for fast: 4.6 runs at standard, 5 at 10 a million, 4.7 is unpriced
+        ("claude-opus-4-6", {"speed": Raw(b'"fast"')}, "0.005"),
+        ("claude-opus-5", {"speed": Raw(b'"fast"')}, "0.01"),
+        ("claude-opus-4-7", {"speed": Raw(b'"fast"')}, None),
+    ],
+)
+def test_the_body_says_where_and_how_fast_it_is_billed(
+    model: str, more: dict[str, Raw], usd: str | None
+) -> None:
+    usage = Usage(uncached=1000, cache_read=0, cache_write_5m=0, cache_write_1h=0)
+    body = Body(messages=(), model=model, **more)  # type: ignore[arg-type]
+    asked = Request(
+        source="-", line=1, model=model, body=body, at=datetime(2026, 11, 2, tzinfo=UTC)
+    )
+    found = price(usage, tariff_of(asked))
+    assert found == (None if usd is None else Decimal(usd))
+
+
 def test_prices_have_dates() -> None:
     """Opus 4.6, 300k prompt: twice the input price until 2026-03-13."""
     usage = Usage(uncached=300_000, cache_read=0, cache_write_5m=0, cache_write_1h=0)
@@ -101,7 +195,7 @@ def test_prices_have_dates() -> None:
     assert price(usage, tariff("claude-opus-4-6", date(2026, 3, 20))) == Decimal("1.5")
 
 
-@pytest.mark.parametrize("model", ["gpt-4o", "<synthetic>", "", "claude-mythos-5"])
+@pytest.mark.parametrize("model", ["gpt-4o", "<synthetic>", "", "claude-mythos-4"])
 def test_an_unknown_model_is_unpriced_and_not_free(model: str) -> None:
     assert price(MIX, tariff(model)) is None
 
@@ -155,8 +249,7 @@ def test_the_table_prices_as_the_library_does() -> None:
         rows = table.models.get(model, {}).get(context)
         if not rows or (rows[0].since and rows[0].since > day):
             continue
-        ends = price_table.EARLIER_READ.get(model)
-        if ends is not None and day < ends[0]:
+        if own_price_of(tariff(model, day)) is not None:
             # The library does not have the price of that day.
             continue
         usage = Usage(uncached=size, cache_read=200, cache_write_5m=30, cache_write_1h=40, output=5)

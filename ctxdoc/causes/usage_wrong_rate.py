@@ -1,8 +1,13 @@
 """Tokens are right but priced at the wrong rate.
 
 What it is
-    The cost that a tracker wrote beside the request fits a known mistake: one-hour writes at the
-    five-minute factor, reads at the input price, writes as plain input, the cache left out.
+    The cost that a tracker wrote beside the request is not what its counters cost. Known mistakes:
+    one-hour writes at the five-minute factor, reads at the input price, writes as plain input, the
+    cache or the output left out, cached tokens twice; the price of a batch, of fast mode, of US-only
+    inference or a regional profile, or of a long prompt, taken where it does not hold or left out
+    where it does. Certain only where one known mistake, and no other, gives the recorded cost within
+    1 %; likely where several do, or where none does and the cost is more than 5 % off. What a
+    rounding to the last written place explains is no finding.
 Why it breaks the prefix
     It does not; the bill will differ from the tracker.
 Example

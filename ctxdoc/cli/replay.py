@@ -31,7 +31,7 @@ from ctxdoc.cli.options import (
 )
 from ctxdoc.cli.progress import shown_progress
 from ctxdoc.containers import size_of
-from ctxdoc.errors import InputError
+from ctxdoc.errors import InputError, NoRequestError
 from ctxdoc.load import read_log
 from ctxdoc.outputs import OUTPUTS
 from ctxdoc.replay import Replay
@@ -78,6 +78,7 @@ def replay(
     which blocks are dear, and what to do.
 
     Formats are found by content; files, folders and archives can be mixed.
+    Exit codes: 0 done; 2 wrong arguments or unreadable input; 3 nothing was analysed.
 
     \b
     Examples:
@@ -98,6 +99,8 @@ def replay(
     if plot:
         _draw(found, plot)
     write_report(report, form, output, no_color=no_color)
+    if not any(row.judged or row.counters for row in found.rows):
+        raise NoRequestError("no request of the log has counters, or a body that is understood")
 
 
 def _replayed(

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from ctxdoc.canonical import Json
 from ctxdoc.errors import InputError
+from ctxdoc.pricing import usd_text
 
 
 class Headline(Struct, frozen=True):
@@ -257,15 +258,7 @@ def change_text(value: Decimal | None, other: Decimal | None) -> str:
 
 def money_text(value: Decimal | None) -> str:
     """USD with as many places as it takes to see it, or a dash where it is unknown."""
-    if value is None:
-        return "-"
-    if not value:
-        return "$0"
-    if abs(value) < Decimal("0.0001"):
-        return f"${value:.6f}"
-    if abs(value) >= 100:
-        return f"${value:,.2f}"
-    return f"${value:.4f}"
+    return usd_text(value)
 
 
 def share_text(part: int | float | Decimal, whole: int | float | Decimal) -> str:

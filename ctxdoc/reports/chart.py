@@ -61,12 +61,16 @@ def _laws(replay: Replay) -> Iterator[tuple[int, tuple[float, int]]]:
 
 
 def _lines(groups: Sequence[Sequence[Row]]) -> Iterator[Line]:
-    """Cumulated costs; a line is left out where none of its costs is known."""
+    """Cumulated costs; a line is left out where none of its costs is known, that of the bound where one
+    that was paid is not."""
+    whole = all(row.oracle is not None for group in groups for row in group if row.cost is not None)
     for label, name in (
         ("no cache", "without_cache"),
         ("paid", "cost"),
         ("oracle (bound)", "oracle"),
     ):
+        if name == "oracle" and not whole:
+            continue
         total, values, known = 0.0, [], False
         for group in groups:
             costs = [getattr(row, name) for row in group]

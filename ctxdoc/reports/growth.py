@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from decimal import Decimal
 
-from ctxdoc.forecast import Forecast, forecast
+from ctxdoc.forecast import Forecast, falls_of, forecast
 from ctxdoc.model import Origin
 from ctxdoc.replay import Grown, Replay
-from ctxdoc.reports.base import Row, counted, money_text
+from ctxdoc.reports.base import Row, counted, money_text, share_text
 from ctxdoc.sessions import short_name
 
 SHOWN = 3
@@ -44,13 +44,21 @@ def growth_rows(replay: Replay) -> Iterator[Row]:
         yield Row(label, _stretch(grown, replay.origin_of(grown)))
         label = ""
     last = stretches[-1]
-    for line in _outlook(last, forecast(last.fit, replay.grown_rows(last))):
+    fall = falls_of(replay).get(last.rows)
+    for line in _outlook(last, forecast(last.fit, replay.grown_rows(last), fall)):
         yield Row("", line)
 
 
 def _stretch(grown: Grown, origin: Origin) -> str:
     fit = grown.fit
     r2 = "" if fit.r2 is None else f", R² {fit.r2:.3f}"
+    if fit.fits is False:
+        r2 += (
+            f", off by up to {fit.largest_error:,.0f} tokens ({share_text(fit.largest_share, 1)} of the "
+            "prompt): the law does not fit"
+        )
+    elif fit.bends:
+        r2 += ", but it bends: each turn adds more or less than the one before"
     return (
         f"requests {min(grown.rows):,} to {max(grown.rows):,}: "
         f"P {fit.prefix:,.0f} + a {fit.per_turn or 0:,.0f} a turn{r2}; "
@@ -61,20 +69,30 @@ def _stretch(grown: Grown, origin: Origin) -> str:
 
 def _outlook(grown: Grown, ahead: Forecast | None) -> Iterator[str]:
     overtakes = grown.fit.square_overtakes_at
-    if overtakes is not None:
+    if overtakes is not None and grown.fit.foretells:
         when = "since" if overtakes < grown.fit.turns else "from"
         yield f"history sent again is more than half of the input {when} turn {overtakes:,.0f} (2·P/a)"
     if ahead is None:
         return
-    left = ahead.turns_left
-    text = f"from here the window of {ahead.window:,} tokens "
-    text += f"is full in {counted(left, 'turn')}" if left is not None else "does not fill up"
+    text = _end(ahead)
     costs = [_cost(n.turns, n.cost) for n in ahead.next if n.cost is not None]
     if costs:
         text += (
             f"; if nothing changes ({ahead.read_share:.0%} read), {', '.join(costs)} (simulated)"
         )
     yield text
+
+
+def _end(ahead: Forecast) -> str:
+    """Up to where the stretch goes on."""
+    if ahead.falls_at is not None:
+        when = f", {counted(ahead.falls_in, 'turn')} from here" if ahead.falls_in else ""
+        return f"the log shows prompts fall at {ahead.falls_at:,} tokens{when}: no further forecast"
+    left = ahead.turns_left
+    text = f"from here the window of {ahead.window:,} tokens "
+    return text + (
+        f"is full in {counted(left, 'turn')}" if left is not None else "does not fill up"
+    )
 
 
 def _cost(turns: int, cost: Decimal) -> str:

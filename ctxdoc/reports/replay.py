@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 
-from ctxdoc.advice import Advice, advise
+from ctxdoc.advice import Advice, advise, bridge_text
 from ctxdoc.causes import CAUSES
-from ctxdoc.model import Origin, Skipped, Usage
+from ctxdoc.model import Origin, Skipped
 from ctxdoc.providers.rules import short_model_id
 from ctxdoc.replay import Replay
 from ctxdoc.reports.base import (
@@ -28,26 +28,27 @@ from ctxdoc.reports.base import Row as Line
 from ctxdoc.reports.blocks import kind_name, kinds_of, label_of, unused_names
 from ctxdoc.reports.chart import chart_of
 from ctxdoc.reports.growth import growth_rows
-from ctxdoc.reports.replay_json import (
-    COMPARED,
-    lost_of,
-    replay_json,
-    replay_records,
-    reported_of,
-    simulated_of,
-    sum_of,
-    totals_of,
-    waste_of,
-)
+from ctxdoc.reports.replay_json import COMPARED, replay_json, replay_records
 from ctxdoc.rows import Fidelity, Row
 from ctxdoc.sessions import short_name
 from ctxdoc.tokens import ERROR_SHARE
+from ctxdoc.totals import (
+    Idle,
+    Loss,
+    Sum,
+    Tokens,
+    Totals,
+    idle_of,
+    losses_of,
+    totals_of,
+)
 
 SHOWN_SESSIONS = 6
 SHOWN_CAUSES = 8
 SHOWN_BLOCKS = 8
 SHOWN_SKIPPED = 5
 SHOWN_REQUESTS = 4
+SHOWN_NAMES = 4
 
 
 def replay_report(
@@ -68,8 +69,10 @@ def replay_report(
 def _parts(
     replay: Replay, advice: Sequence[Advice], excerpts: bool, logs: Sequence[str]
 ) -> Iterator[Part]:
-    yield _headline(replay)
-    yield Fields(tuple(_main_rows(replay)))
+    totals = totals_of(replay.rows)
+    idle = idle_of(replay)
+    yield _headline(replay, totals, idle)
+    yield Fields(tuple(_main_rows(replay, totals, idle)))
     yield from _misses(replay.rows)
     if advice:
         yield Fields(tuple(_advice_rows(replay, advice, logs)))
@@ -90,47 +93,73 @@ def _parts(
     yield Notes("More", ("ctxdoc explain replay says what the words mean",))
 
 
-def _headline(replay: Replay) -> Headline:
+def _headline(replay: Replay, totals: Totals, idle: Idle | None) -> Headline:
     log, rows = replay.log, replay.rows
-    cost = _cost_of(rows)
     text = f"{counted(len(rows), 'request')} in {counted(len(replay.sessions), 'session')}"
     tone, word = "plain", "REPLAY"
+    cost = totals.priced.amount
     if cost is not None:
-        priced = [row for row in rows if row.cost is not None]
-        guessed = sum(row.reported is None for row in priced)
-        how = "" if not guessed else " (simulated)"
-        if guessed and guessed < len(priced):
-            how = f" ({guessed:,} of them simulated)"
-        text += f" cost {'about ' if guessed else ''}{money_text(cost)}{how}"
-        verdict, tone = _verdict(rows, cost)
-        text += f"; {verdict}" if verdict else ""
+        text = _priced(totals, text)
+        verdict, tone = _verdict(totals, cost)
+        text += f"; {verdict}{_paused(idle)}"
+    else:
+        text += ", none of them priced" if totals.unpriced else ""
+        text += f"; {_unpriced_verdict(totals)}"
     read = (
         f"{counted(log.files, 'file')}, {counted(log.records, 'record')}, {', '.join(log.formats)}"
     )
     return Headline(word, tone, text, f"{read}{_span(replay)}")
 
 
-def _verdict(rows: Sequence[Row], cost: Decimal) -> tuple[str, str]:
-    """What of the cost was for nothing, and its tone; nothing where no request could be judged."""
-    if not any(row.judged for row in rows):
-        return "", "plain"
-    lost, wasted = lost_of(rows, avoidable=True), waste_of(rows)
-    misses = sum(row.miss is not None and row.miss.avoidable is True for row in rows)
+def _priced(totals: Totals, text: str) -> str:
+    """What the requests cost; that it is not all of them comes first."""
+    basis, amount = totals.priced.basis, totals.priced.amount
+    how = "" if not basis.simulated else " (simulated)"
+    if basis.origin == "mixed":
+        how = f" ({basis.simulated:,} of them simulated)"
+    about = "about " if basis.simulated else ""
+    if basis.requests < totals.requests:
+        verb = "is" if basis.requests == 1 else "are"
+        return (
+            f"{basis.requests:,} of {counted(totals.requests, 'request')} {verb} priced: {about}"
+            f"{money_text(amount)} of them{how}"
+        )
+    return f"{text} cost {about}{money_text(amount)}{how}"
+
+
+def _verdict(totals: Totals, cost: Decimal) -> tuple[str, str]:
+    """What of the cost was for nothing, and its tone."""
     parts = []
-    if lost:
-        parts.append(f"{money_text(lost)} in {counted(misses, 'avoidable miss')}")
-    if wasted:
-        parts.append(f"{money_text(wasted)} for history that was never cached")
-    unknown = sum_of(
-        row.miss.cost for row in rows if row.miss is not None and row.miss.avoidable is None
+    if totals.avoidable.amount:
+        misses = counted(totals.avoidable.count, "avoidable miss")
+        parts.append(f"{money_text(totals.avoidable.amount)} in {misses}")
+    if totals.waste.amount:
+        parts.append(f"{money_text(totals.waste.amount)} for history that was never cached")
+    if totals.unknown.amount:
+        parts.append(f"{money_text(totals.unknown.amount)} in misses of unknown cause")
+    if parts:
+        tone = "bad" if totals.wasted > cost / 10 else "warn"
+        return f"{share_text(totals.wasted, cost)} of it was lost: {', '.join(parts)}", tone
+    if not totals.checked or totals.avoidable.amount is None:
+        return "no miss could be checked", "plain"
+    some = (
+        "" if totals.checked == totals.requests else f" in the {totals.checked:,} that were checked"
     )
-    if unknown:
-        parts.append(f"{money_text(unknown)} in misses of unknown cause")
-    if not parts:
-        return "nothing was lost to avoidable misses", "good"
-    whole = sum((part or Decimal(0) for part in (lost, wasted, unknown)), Decimal(0))
-    tone = "bad" if whole > cost / 10 else "warn"
-    return f"{share_text(whole, cost)} of it was lost: {', '.join(parts)}", tone
+    return f"nothing was lost to avoidable misses{some}", "good"
+
+
+def _paused(idle: Idle | None) -> str:
+    """What pauses cost, those of any length together."""
+    if idle is None or not idle.cost:
+        return ""
+    return f"; {money_text(idle.cost)} went to {counted(idle.pauses, 'pause')} over the lifetime"
+
+
+def _unpriced_verdict(totals: Totals) -> str:
+    """What was lost where nothing has a price."""
+    if totals.lost_tokens and totals.lost.count:
+        return f"{totals.lost_tokens:,} cached tokens were lost in misses"
+    return "no miss was found" if totals.checked else "no miss could be checked"
 
 
 def _span(replay: Replay) -> str:
@@ -142,70 +171,143 @@ def _span(replay: Replay) -> str:
     return f" · {first:%Y-%m-%d %H:%M} to {last:{'%H:%M' if same_day else '%Y-%m-%d %H:%M'}} UTC"
 
 
-def _cost_of(rows: Iterable[Row]) -> Decimal | None:
-    return sum_of(row.cost for row in rows)
-
-
-def _main_rows(replay: Replay) -> Iterator[Line]:
+def _main_rows(replay: Replay, totals: Totals, idle: Idle | None) -> Iterator[Line]:
     rows = replay.rows
-    yield Line("Money", _money(rows), strong=True)
-    reported = reported_of(replay)
-    if reported:
-        without = sum(row.reported is None for row in rows)
-        rest = f"; {counted(without, 'request')} without counters" if without else ""
-        yield Line("Tokens", f"{_tokens(reported)}; output {_output(reported)} (reported{rest})")
-    simulated = simulated_of(replay)
-    if simulated:
-        yield Line("" if reported else "Tokens", f"{_tokens(simulated)} ({_how(rows)})")
-    if not reported and not simulated:
-        yield Line("Tokens", "- (no request of the log has counters or a body)")
+    for place, line in enumerate(_money(totals)):
+        yield Line("" if place else "Money", line, strong=not place)
+    if idle is not None:
+        yield Line("Pauses", _idle(idle))
+    for place, line in enumerate(_token_lines(rows, totals)):
+        yield Line("" if place else "Tokens", line)
+    merged = _merged(rows)
+    if merged:
+        yield Line("Records", merged)
+    yield from _below(rows)
     fidelity = _fidelity(rows)
     if fidelity:
         yield Line("Check", fidelity)
     yield from growth_rows(replay)
 
 
-def _money(rows: Sequence[Row]) -> str:
-    cost = _cost_of(rows)
-    unpriced = sum(
-        row.cost is None and row.counters is not None and not row.repeated for row in rows
-    )
-    rest = f"; {counted(unpriced, 'request')} of unpriced models" if unpriced else ""
-    if cost is None:
-        return f"-{rest}"
-    known = [row for row in rows if row.cost is not None]
-    bare = sum_of(row.without_cache for row in known)
-    guessed = [row for row in known if row.reported is None]
-    if len(guessed) == len(known):
-        paid = f"about {money_text(cost)} for the input (simulated)"
-    elif guessed:
-        paid = f"{money_text(cost)}, of it {money_text(_cost_of(guessed))} for input (simulated)"
-    else:
-        paid = f"{money_text(cost)} paid"
-    parts = [paid, f"{money_text(bare)} without a cache"]
-    bounded = [row for row in known if row.oracle is not None]
-    if len(bounded) == len(known):
-        best = money_text(sum_of(row.oracle for row in known))
-        parts.append(f"{best} at best for these prompts (oracle)")
-    return " · ".join(parts) + rest
+def _money(totals: Totals) -> Iterator[str]:
+    """The bill, and beside it what is simulated of requests without counters."""
+    rest = _unpriced(totals)
+    lines = []
+    if totals.cost.amount is not None:
+        of = _of(totals.cost) if totals.guessed_cost.amount is not None else ""
+        paid = f"{money_text(totals.cost.amount)} paid{of}"
+        lines.append(_bill(paid, totals.without_cache, totals.oracle))
+    if totals.guessed_cost.amount is not None:
+        of = _of(totals.guessed_cost) if lines else ""
+        paid = f"about {money_text(totals.guessed_cost.amount)} for the input{of} (simulated)"
+        lines.append(_bill(paid, totals.guessed_without_cache, totals.guessed_oracle))
+    yield from [f"{line}{rest if not place else ''}" for place, line in enumerate(lines)] or [
+        f"-{rest}"
+    ]
+    for name, own in totals.own_prices:
+        yield f"{name}: a price of our own table ({own.source}, {own.read:%Y-%m-%d}), not of genai-prices"
 
 
-def _tokens(usages: Sequence[Usage]) -> str:
-    totals = totals_of(usages)
-    whole = totals["input"]
-    written = totals["cache_write_5m"] + totals["cache_write_1h"]
-    hour = totals["cache_write_1h"]
+def _of(amount: Sum) -> str:
+    without = "without counters" if amount.basis.simulated else "with counters"
+    return f" by {counted(amount.basis.requests, 'request')} {without}"
+
+
+def _bill(paid: str, without: Sum, oracle: Sum) -> str:
+    best = "- at best (not every body was compared)"
+    if oracle.amount is not None:
+        best = f"{money_text(oracle.amount)} at best for these prompts (oracle)"
+    return f"{paid} · {money_text(without.amount)} without a cache · {best}"
+
+
+def _unpriced(totals: Totals) -> str:
+    """What has no price, by name."""
+    count = sum(requests for _, requests in totals.unpriced)
+    if not count:
+        return ""
+    names = [f"{name}" for name, _ in totals.unpriced[:SHOWN_NAMES]]
+    more = ", …" if len(totals.unpriced) > SHOWN_NAMES else ""
+    return f"; {counted(count, 'request')} of unpriced models ({', '.join(names)}{more})"
+
+
+def _idle(idle: Idle) -> str:
+    """What was lost to pauses, and whether anything would have bridged them for less."""
+    text = f"{money_text(idle.cost)} lost to {counted(idle.pauses, 'pause')} over the lifetime"
+    if idle.longest:
+        longest = money_text(idle.longest_cost)
+        text += (
+            f"; {longest} of it to {idle.longest:,} of an hour or more, which no lifetime bridges"
+        )
+    if idle.short:
+        text += f"; for those of up to an hour {bridge_text(idle)}"
+    return text
+
+
+def _token_lines(rows: Sequence[Row], totals: Totals) -> Iterator[str]:
+    reported, simulated, every = totals.reported, totals.simulated, totals.every
+    if reported is not None:
+        without = totals.requests - reported.basis.requests
+        rest = f"; {counted(without, 'request')} without counters" if without else ""
+        yield f"{_tokens(reported)}; output {reported.output:,} (reported{rest})"
+    if every is not None and every.basis.origin == "mixed":
+        yield f"{_tokens(every)} (all that are known, {every.basis.simulated:,} simulated)"
+    if simulated is not None:
+        yield f"{_tokens(simulated)} ({_how(rows)})"
+    if reported is None and simulated is None:
+        yield "- (no request of the log has counters or a body)"
+
+
+def _tokens(sums: Tokens) -> str:
+    if sums.contradicted:
+        who = counted(sums.contradicted, "request")
+        who += " contradicts itself" if sums.contradicted == 1 else " contradict themselves"
+        return (
+            f"input - · read - (not known: {who}, as with more cached tokens than the prompt has)"
+        )
+    whole, written, hour = sums.input, sums.cache_write, sums.cache_write_1h
     parts = (
-        f"read {share_text(totals['cache_read'], whole)}",
+        f"read {share_text(sums.cache_read, whole)}",
         f"written {share_text(written, whole)}"
         + (f" (for an hour {share_text(hour, written)} of it)" if hour else ""),
-        f"uncached {share_text(totals['uncached'], whole)}",
+        f"uncached {share_text(sums.uncached, whole)}",
     )
     return f"input {whole:,}: {' · '.join(parts)}"
 
 
-def _output(usages: Sequence[Usage]) -> str:
-    return f"{totals_of(usages)['output']:,}"
+def _merged(rows: Sequence[Row]) -> str:
+    """Records that told of one response, and responses that stand in the log again."""
+    merged = [row.request.records for row in rows if row.request.records > 1]
+    repeated = sum(row.repeated for row in rows)
+    parts = []
+    if merged:
+        parts.append(f"{sum(merged):,} records of {counted(len(merged), 'response')} were merged")
+    if repeated:
+        verb = "repeats" if repeated == 1 else "repeat"
+        parts.append(f"{counted(repeated, 'request')} {verb} a response that is counted once")
+    return "; ".join(parts)
+
+
+def _below(rows: Sequence[Row]) -> Iterator[Line]:
+    """Marked prefixes that are too short to be cached, with what they lack."""
+    of_model: defaultdict[tuple[str, int], list[Row]] = defaultdict(list)
+    for row in rows:
+        if row.below is not None and not row.repeated:
+            of_model[short_model_id(row.request.model), row.below.minimum].append(row)
+    for place, ((model, minimum), own) in enumerate(of_model.items()):
+        missing = [row.below.missing for row in own if row.below]
+        verb = "marks" if len(own) == 1 else "mark"
+        least, most = min(missing), max(missing)
+        lack = f"{most:,}" if least == most else f"{least:,} to {most:,}"
+        yield Line(
+            "" if place else "Minimum",
+            f"{counted(len(own), 'request')} {verb} a prefix that {model or 'the model'} does not cache: it "
+            f"is {lack} tokens short of {minimum:,} ({_numbers(own)})",
+        )
+
+
+def _numbers(rows: Sequence[Row]) -> str:
+    numbers = ", ".join(f"{row.number}" for row in rows[:SHOWN_REQUESTS])
+    return f"#{numbers}{', …' if len(rows) > SHOWN_REQUESTS else ''}"
 
 
 def _how(rows: Sequence[Row]) -> str:
@@ -228,47 +330,25 @@ def _fidelity(rows: Sequence[Row]) -> str:
 
 
 def _misses(rows: Sequence[Row]) -> Iterator[Part]:
-    of_cause: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in rows:
-        if row.miss is not None:
-            of_cause[row.miss.cause, "miss"].append(row)
-        if row.waste is not None:
-            of_cause[row.waste.cause, "waste"].append(row)
-    if not of_cause:
+    losses = losses_of(rows)
+    if not losses:
         return
-    table = [_cause_row(name, kind, of_cause[name, kind]) for name, kind in of_cause]
-    table.sort(key=lambda entry: (-entry[0], entry[1]))
-    shown = tuple(cells for _, cells in table[:SHOWN_CAUSES])
     columns = ("cause", "kind", "requests", "tokens", "lost", "avoidable", "where")
-    yield Table("Misses and waste", columns, shown)
-    if len(table) > SHOWN_CAUSES:
-        yield Notes("", (f"… and {counted(len(table) - SHOWN_CAUSES, 'more cause')}",))
+    yield Table("Misses and waste", columns, tuple(map(_cells, losses[:SHOWN_CAUSES])))
+    if len(losses) > SHOWN_CAUSES:
+        yield Notes("", (f"… and {counted(len(losses) - SHOWN_CAUSES, 'more cause')}",))
 
 
-def _lost(rows: Sequence[Row]) -> Decimal:
-    return sum_of(row.miss.cost for row in rows if row.miss) or Decimal(0)
-
-
-def _cause_row(name: str, kind: str, rows: Sequence[Row]) -> tuple[Decimal, tuple[str, ...]]:
-    """A line of the table, with the money by which it is ranked."""
-    found = [row.miss if kind == "miss" else row.waste for row in rows]
-    known = [each for each in found if each is not None]
-    tokens = [each.tokens for each in known if each.tokens is not None]
-    cost = sum_of(each.cost for each in known)
-    avoidable = {row.miss.avoidable for row in rows if row.miss} if kind == "miss" else {True}
-    word = "partly" if len(avoidable) > 1 else AVOIDABLE[next(iter(avoidable))]
-    numbers = ", ".join(f"{row.number}" for row in rows[:SHOWN_REQUESTS])
-    more = ", …" if len(rows) > SHOWN_REQUESTS else ""
-    cells = (
-        name,
-        kind,
-        f"{len(rows):,}",
-        tokens_text(sum(tokens) if tokens else None),
-        money_text(cost),
-        word,
-        f"#{numbers}{more}",
+def _cells(loss: Loss) -> tuple[str, ...]:
+    return (
+        loss.cause,
+        loss.kind,
+        f"{len(loss.rows):,}",
+        tokens_text(loss.tokens),
+        money_text(loss.cost),
+        "partly" if loss.partly else AVOIDABLE[loss.avoidable],
+        _numbers(loss.rows),
     )
-    return cost or Decimal(0), cells
 
 
 AVOIDABLE = {True: "yes", False: "no", None: "unknown"}
@@ -354,8 +434,10 @@ def _sessions(replay: Replay) -> Iterator[Part]:
     sessions = replay.sessions
     if len(sessions) < 2:
         return
-    costs = {s.id: _cost_of(replay.rows_of(s)) for s in sessions}
-    ranked = sorted(sessions, key=lambda s: (-(costs[s.id] or Decimal(0)), s.requests[0]))
+    totals = {s.id: totals_of(replay.rows_of(s)) for s in sessions}
+    ranked = sorted(
+        sessions, key=lambda s: (-(totals[s.id].priced.amount or Decimal(0)), s.requests[0])
+    )
     rows = []
     for session in ranked[:SHOWN_SESSIONS]:
         own = replay.rows_of(session)
@@ -365,8 +447,8 @@ def _sessions(replay: Replay) -> Iterator[Part]:
                 short_name(session.id),
                 short_name(session.parent or "-"),
                 f"{len(own):,}",
-                money_text(costs[session.id]),
-                money_text(_lost(own)),
+                money_text(totals[session.id].priced.amount),
+                money_text(totals[session.id].lost.amount),
                 start.strftime("%Y-%m-%d %H:%M") if start else "-",
                 ", ".join(sorted({short_model_id(row.request.model) or "-" for row in own})),
             )

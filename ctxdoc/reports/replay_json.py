@@ -9,17 +9,26 @@ from decimal import Decimal
 from ctxdoc.advice import Advice
 from ctxdoc.canonical import Json
 from ctxdoc.causes import CAUSES
-from ctxdoc.forecast import forecast
-from ctxdoc.model import Usage
+from ctxdoc.forecast import Falls, falls_of, forecast
+from ctxdoc.model import Origin, Usage
 from ctxdoc.replay import Grown, Replay
 from ctxdoc.reports.base import Records, money_json
 from ctxdoc.reports.blocks import kind_name, label_of, unused_names
 from ctxdoc.reports.diagnose import said
 from ctxdoc.rows import Fidelity, Row
 from ctxdoc.tokens import ERROR_SHARE
+from ctxdoc.totals import (
+    PARTS,
+    Basis,
+    Bridge,
+    Sum,
+    advisors_of,
+    idle_of,
+    losses_of,
+    totals_of,
+)
 
 SCHEMA = "ctxdoc/replay/1"
-PARTS = ("uncached", "cache_read", "cache_write_5m", "cache_write_1h", "output")
 MOST_BLOCKS = 200
 """Blocks that are listed, the dearest first."""
 
@@ -34,6 +43,7 @@ def replay_json(replay: Replay, advice: Sequence[Advice], *, excerpts: bool) -> 
             "records": log.records,
             "requests": len(replay.rows),
             "sessions": len(replay.sessions),
+            "merged": merged_json(replay),
             "skipped": [
                 {"source": s.source, "line": s.line, "reason": s.reason, "other": s.other}
                 for s in log.skipped
@@ -63,102 +73,120 @@ def replay_json(replay: Replay, advice: Sequence[Advice], *, excerpts: bool) -> 
     }
 
 
-def totals_of(usages: Iterable[Usage]) -> dict[str, int]:
-    """Sums of the counters, the whole input among them."""
-    totals = dict.fromkeys((*PARTS, "input"), 0)
-    for usage in usages:
-        for name in totals:
-            totals[name] += getattr(usage, name)
-    return totals
-
-
-def usages_of(row: Row) -> tuple[Usage, ...]:
-    """The reported counters of a request and of its compaction passes, which no other counter holds
-    (facts 1.9); empty where it has none."""
-    response = row.request.response
-    if row.reported is None or response is None or row.repeated:
-        return ()
-    return (row.reported, *(each.usage for each in response.extra_passes))
-
-
-def reported_of(replay: Replay) -> list[Usage]:
-    """Every reported counter of the log."""
-    return [usage for row in replay.rows for usage in usages_of(row)]
-
-
-def simulated_of(replay: Replay) -> list[Usage]:
-    """Every simulated counter of the log."""
-    return [row.simulated for row in replay.rows if row.simulated is not None]
-
-
-def sum_of(costs: Iterable[Decimal | None]) -> Decimal | None:
-    """The sum of what is known; None where nothing is."""
-    known = [cost for cost in costs if cost is not None]
-    return sum(known, Decimal(0)) if known else None
-
-
-def lost_of(rows: Sequence[Row], *, avoidable: bool = False) -> Decimal | None:
-    """What misses cost: 0 where there is none, None where nothing is priced."""
-    if not any(row.cost is not None for row in rows):
-        return None
-    misses = [row.miss for row in rows if row.miss]
-    return sum(
-        (miss.cost or Decimal(0) for miss in misses if miss.avoidable or not avoidable), Decimal(0)
-    )
-
-
-def waste_of(rows: Sequence[Row]) -> Decimal | None:
-    """What repeated history cost that was never cached: 0 where there is none, None where nothing is
-    priced."""
-    if not any(row.cost is not None for row in rows):
-        return None
-    return sum((row.waste.cost or Decimal(0) for row in rows if row.waste), Decimal(0))
-
-
-def totals_json(replay: Replay) -> dict[str, Json]:
-    """Reported sums; beside them the simulated ones, where there are bodies."""
-    rows = replay.rows
-    reported, simulated = reported_of(replay), simulated_of(replay)
-    totals = totals_of(reported)
-    measured = [row for row in rows if row.reported is not None and not row.repeated]
-    with_counters = len(measured)
-    guessed = [row for row in rows if row.reported is None and row.simulated is not None]
+def merged_json(replay: Replay) -> dict[str, Json]:
+    """How many records told of responses that others told of too, and how many requests stand in the log
+    once more."""
+    merged = [row.request.records for row in replay.rows if row.request.records > 1]
     return {
-        **{name: totals[name] if reported else None for name in (*PARTS[:4], "input", "output")},
-        "hit_ratio": ratio(totals["cache_read"], totals["input"]),
-        "cost": money_json(sum_of(row.cost for row in measured)),
-        "cost_without_cache": money_json(sum_of(row.without_cache for row in measured)),
-        "cost_oracle": money_json(sum_of(row.oracle for row in measured)),
-        "lost_cost": money_json(lost_of(measured)),
-        "avoidable_cost": money_json(lost_of(measured, avoidable=True)),
-        "waste_cost": money_json(waste_of(measured)),
-        "unpriced_requests": sum(row.cost is None for row in measured if not _refused(row)),
-        "requests_with_counters": with_counters,
-        "simulated": {
-            **_simulated_json(simulated),
-            "requests_without_counters": len(guessed),
-            "cost_without_counters": money_json(sum_of(row.cost for row in guessed)),
-            "error_share": str(ERROR_SHARE) if _estimated(guessed) else None,
-        },
+        "records": sum(merged),
+        "responses": len(merged),
+        "repeated_requests": sum(row.repeated for row in replay.rows),
     }
 
 
-def _refused(row: Row) -> bool:
-    return row.reported is None or not row.reported.input
+def totals_json(replay: Replay) -> dict[str, Json]:
+    """The totals: tokens and the bill of what was reported, the simulated ones beside it; what was lost,
+    and the share read, of all requests. `basis` says of each how many requests it rests on."""
+    totals = totals_of(replay.rows)
+    reported, simulated, every = totals.reported, totals.simulated, totals.every
+    guessed = totals.guessed_cost.basis.requests + totals.guessed_cost.unpriced
+    return {
+        **{name: getattr(reported, name, None) for name in (*PARTS[:4], "input", "output")},
+        "hit_ratio": ratio(totals.hit_ratio),
+        "cost": money_json(totals.cost.amount),
+        "cost_without_cache": money_json(totals.without_cache.amount),
+        "cost_oracle": money_json(totals.oracle.amount),
+        "lost_cost": money_json(totals.lost.amount),
+        "avoidable_cost": money_json(totals.avoidable.amount),
+        "waste_cost": money_json(totals.waste.amount),
+        "unpriced_requests": totals.cost.unpriced + totals.guessed_cost.unpriced,
+        "requests_with_counters": reported.basis.requests if reported else 0,
+        "simulated": {
+            **{name: getattr(simulated, name, None) for name in (*PARTS[:4], "input")},
+            "requests_without_counters": guessed,
+            "cost_without_counters": money_json(totals.guessed_cost.amount),
+            "cost_without_cache": money_json(totals.guessed_without_cache.amount),
+            "cost_oracle": money_json(totals.guessed_oracle.amount),
+            "error_share": str(ERROR_SHARE) if _is_estimated(replay.rows) else None,
+        },
+        "every": {name: getattr(every, name, None) for name in (*PARTS[:4], "input", "output")},
+        "priced_cost": money_json(totals.priced.amount),
+        "unknown_cost": money_json(totals.unknown.amount),
+        "gated_cost": money_json(totals.gated.amount),
+        "lost_tokens": totals.lost_tokens,
+        "requests": totals.requests,
+        "checked_requests": totals.checked,
+        "repeated_requests": totals.repeated,
+        "refused_requests": totals.refused,
+        "contradicting_requests": every.contradicted if every else 0,
+        "unpriced": [{"model": name, "requests": count} for name, count in totals.unpriced],
+        "own_prices": [
+            {"model": name, "source": own.source, "date": own.read.isoformat()}
+            for name, own in totals.own_prices
+        ],
+        "basis": {
+            "tokens": _basis_json(reported.basis if reported else None),
+            "hit_ratio": _basis_json(every.basis if every else None),
+            "cost": _basis_json(totals.cost.basis),
+            "cost_without_cache": _basis_json(totals.without_cache.basis),
+            "cost_oracle": _basis_json(totals.oracle.basis),
+            "priced_cost": _basis_json(totals.priced.basis),
+            "lost_cost": _basis_json(totals.lost.basis, totals.lost),
+            "avoidable_cost": _basis_json(totals.avoidable.basis, totals.avoidable),
+            "unknown_cost": _basis_json(totals.unknown.basis, totals.unknown),
+            "waste_cost": _basis_json(totals.waste.basis, totals.waste),
+        },
+        "idle": _idle_json(replay),
+    }
 
 
-def _estimated(rows: Iterable[Row]) -> bool:
-    return any(str(row.origin) == "estimated" for row in rows)
+def _basis_json(basis: Basis | None, amount: Sum | None = None) -> dict[str, Json]:
+    """How many requests a number rests on, and what their counters are; of losses, how many add to it,
+    and how many of these have no price."""
+    known = basis or Basis()
+    found: dict[str, Json] = {
+        "requests": known.requests,
+        "simulated": known.simulated,
+        "origin": known.origin,
+    }
+    if amount is not None:
+        found |= {"count": amount.count, "unpriced": amount.unpriced}
+    return found
 
 
-def _simulated_json(usages: Sequence[Usage]) -> dict[str, Json]:
-    totals = totals_of(usages)
-    return {name: totals[name] if usages else None for name in (*PARTS[:4], "input")}
+def _idle_json(replay: Replay) -> dict[str, Json] | None:
+    """What pauses over the lifetime cost, and what would have bridged them."""
+    idle = idle_of(replay)
+    if idle is None:
+        return None
+    return {
+        "pauses": idle.pauses,
+        "lost_cost": money_json(idle.cost),
+        "up_to_an_hour": {"pauses": idle.short, "lost_cost": money_json(idle.short_cost)},
+        "over_an_hour": {"pauses": idle.longest, "lost_cost": money_json(idle.longest_cost)},
+        "hour_ttl": _bridge_json(idle.hour),
+        "keep_alive": _bridge_json(idle.keep_alive),
+    }
 
 
-def ratio(part: int, whole: int) -> str | None:
-    """A share as a decimal string of four places, or null where there is no whole."""
-    return f"{Decimal(part) / whole:.4f}" if whole else None
+def _bridge_json(bridge: Bridge) -> dict[str, Json]:
+    return {
+        "extra_cost": money_json(bridge.extra),
+        "saved_cost": money_json(bridge.saved),
+        "pays": bridge.pays,
+    }
+
+
+def _is_estimated(rows: Iterable[Row]) -> bool:
+    """Whether sizes of requests without counters rest on none at all."""
+    return any(
+        row.origin is Origin.ESTIMATED for row in rows if row.reported is None and row.simulated
+    )
+
+
+def ratio(share: Decimal | None) -> str | None:
+    """A share as a decimal string of four places, or null."""
+    return None if share is None else f"{share:.4f}"
 
 
 def fidelity_json(rows: Iterable[Row]) -> dict[str, Json]:
@@ -172,7 +200,7 @@ def fidelity_json(rows: Iterable[Row]) -> dict[str, Json]:
     return {
         "compared": compared,
         "within": counts[Fidelity.WITHIN],
-        "share": ratio(counts[Fidelity.WITHIN], compared),
+        "share": ratio(Decimal(counts[Fidelity.WITHIN]) / compared if compared else None),
         "warmed_outside": counts[Fidelity.WARMED],
         "several_passes": counts[Fidelity.PASSES],
         "read_less": counts[Fidelity.LESS],
@@ -185,54 +213,50 @@ COMPARED = (Fidelity.WITHIN, Fidelity.LESS, Fidelity.OTHER)
 
 
 def causes_json(rows: Iterable[Row]) -> list[Json]:
-    """The misses by cause, the dearest first."""
-    of_cause: defaultdict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        if row.miss is not None:
-            of_cause[row.miss.cause].append(row)
-    found: list[tuple[Decimal, str, dict[str, Json]]] = []
-    for name, missed in of_cause.items():
-        misses = [row.miss for row in missed if row.miss]
-        cost = sum_of(miss.cost for miss in misses)
-        entry: dict[str, Json] = {
-            "id": name,
-            "title": CAUSES[name].title,
-            "count": len(misses),
-            "lost_tokens": sum(miss.tokens or 0 for miss in misses),
-            "lost_cost": money_json(cost),
-            "avoidable": misses[0].avoidable,
-            "requests": [row.number for row in missed],
+    """The misses and the waste by cause, the dearest first."""
+    return [
+        {
+            "id": loss.cause,
+            "kind": loss.kind,
+            "title": CAUSES[loss.cause].title,
+            "count": len(loss.rows),
+            "lost_tokens": loss.tokens or 0,
+            "lost_cost": money_json(loss.cost),
+            "avoidable": loss.avoidable,
+            "requests": [row.number for row in loss.rows],
         }
-        found.append((-(cost or Decimal(0)), name, entry))
-    return [entry for _, _, entry in sorted(found, key=lambda row: row[:2])]
+        for loss in losses_of(rows)
+    ]
 
 
 def _sessions_json(replay: Replay) -> list[Json]:
     grown: defaultdict[str, list[Grown]] = defaultdict(list)
     for each in replay.growth:
         grown[each.session].append(each)
+    falls = falls_of(replay)
     found: list[Json] = []
     for session in replay.sessions:
         rows = replay.rows_of(session)
         models = {row.request.model for row in rows}
-        growth: list[Json] = [_growth_json(each, replay) for each in grown[session.id]]
+        totals = totals_of(rows)
+        growth: list[Json] = [_growth_json(each, replay, falls) for each in grown[session.id]]
         found.append(
             {
                 "id": session.id,
                 "parent": session.parent,
                 "requests": len(rows),
                 "models": [*sorted(models)],
-                "cost": money_json(sum_of(row.cost for row in rows)),
-                "lost_cost": money_json(lost_of(rows)),
+                "cost": money_json(totals.priced.amount),
+                "lost_cost": money_json(totals.lost.amount),
                 "growth": growth,
             }
         )
     return found
 
 
-def _growth_json(grown: Grown, replay: Replay) -> dict[str, Json]:
+def _growth_json(grown: Grown, replay: Replay, falls: Falls) -> dict[str, Json]:
     fit = grown.fit
-    ahead = forecast(fit, replay.grown_rows(grown))
+    ahead = forecast(fit, replay.grown_rows(grown), falls.get(grown.rows))
     return {
         "from": min(grown.rows),
         "to": max(grown.rows),
@@ -244,6 +268,11 @@ def _growth_json(grown: Grown, replay: Replay) -> dict[str, Json]:
         "recorded_tokens": fit.recorded,
         "origin": str(replay.origin_of(grown)),
         "r2": None if fit.r2 is None else f"{fit.r2:.4f}",
+        "largest_error_tokens": None if fit.per_turn is None else round(fit.largest_error),
+        "largest_error_share": None if fit.per_turn is None else f"{fit.largest_share:.4f}",
+        "fits": fit.fits,
+        "bends": fit.bends,
+        "falls_at_tokens": _fall_of(falls, grown),
         "square_overtakes_at_turn": _rounded(fit.square_overtakes_at),
         "window_tokens": ahead.window if ahead else None,
         "turns_left": ahead.turns_left if ahead else None,
@@ -251,6 +280,11 @@ def _growth_json(grown: Grown, replay: Replay) -> dict[str, Json]:
         if ahead
         else [],
     }
+
+
+def _fall_of(falls: Falls, grown: Grown) -> int | None:
+    fall = falls.get(grown.rows)
+    return fall.tokens if fall else None
 
 
 def _rounded(value: float | None) -> int | None:
@@ -305,13 +339,26 @@ def _request_json(row: Row, excerpts: bool) -> dict[str, Json]:
         "api_reason": (row.request.response.miss_reason or None) if row.request.response else None,
         "waste": waste.cause if waste else None,
         "waste_tokens": waste.tokens if waste else (0 if row.judged else None),
+        "waste_cost": money_json(waste.cost) if waste else ("0" if row.judged else None),
         "cost": money_json(row.cost),
         "cost_without_cache": money_json(row.without_cache),
+        "cost_oracle": money_json(row.oracle),
+        "below_minimum": {
+            "tokens": row.below.tokens,
+            "minimum": row.below.minimum,
+            "missing": row.below.missing,
+        }
+        if row.below
+        else None,
         "contradiction": (usage.contradiction or None) if usage else None,
         "compaction": [
             _usage_json(each.usage)
             for each in (request.response.passes if request.response else ())
             if each.kind == "compaction"
+        ],
+        "advisor": [
+            {"model": model or None, **_usage_json(usage), "cost": money_json(cost)}
+            for model, usage, cost in advisors_of(row)
         ],
         "notes": list(request.notes),
     }
