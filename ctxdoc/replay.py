@@ -200,7 +200,8 @@ class _Run:
         if case.part not in (Part.REFUSAL, Part.RECORD):
             row.simulated = case.outcome.usage
             if row.reported is not None:
-                row.fidelity = fidelity_of(row.reported, case.outcome.usage)
+                right = case.after.corrected or row.reported
+                row.fidelity = fidelity_of(right, case.outcome.usage)
                 if replace(row.simulated, output=row.reported.output) == row.reported:
                     # One value where both say the same; the output is not simulated.
                     row.simulated = row.reported

@@ -110,6 +110,10 @@ class Totals(Struct, frozen=True, kw_only=True):
     waste: Sum
     lost_tokens: int | None
     """Of misses that are avoidable, or may be."""
+    counted_twice: Sum
+    """As reported, of the requests whose log counts cached tokens twice."""
+    corrected: Sum
+    """Of the same requests without those tokens."""
     unpriced: tuple[tuple[str, int], ...]
     """What has no price → requests, those with most first."""
     own_prices: tuple[tuple[str, OwnPrice], ...]
@@ -182,6 +186,7 @@ def totals_of(rows: Sequence[Row]) -> Totals:
     guessed = [row for row in known if row.reported is None]
     checked = [row for row in sent if is_checked(row)]
     misses = [row for row in sent if row.miss is not None]
+    twice = [row for row in measured if row.corrected is not None]
     unpriced = Counter(name_of(row) for row in known if row.cost is None)
     return Totals(
         requests=len(sent),
@@ -203,6 +208,8 @@ def totals_of(rows: Sequence[Row]) -> Totals:
         unknown=_lost(checked, [r for r in misses if r.miss and r.miss.avoidable is None]),
         waste=_waste(checked),
         lost_tokens=_lost_tokens(checked, misses),
+        counted_twice=_sum(twice, "cost"),
+        corrected=_sum(twice, "corrected_cost"),
         unpriced=tuple(unpriced.most_common()),
         own_prices=tuple(_own_prices(known)),
     )

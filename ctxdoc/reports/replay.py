@@ -134,7 +134,7 @@ def _verdict(totals: Totals, cost: Decimal) -> tuple[str, str]:
         misses = counted(totals.avoidable.count, "avoidable miss")
         parts.append(f"{money_text(totals.avoidable.amount)} in {misses}")
     if totals.waste.amount:
-        parts.append(f"{money_text(totals.waste.amount)} for history that was never cached")
+        parts.append(f"{money_text(totals.waste.amount)} in waste")
     if totals.unknown.amount:
         parts.append(f"{money_text(totals.unknown.amount)} in misses of unknown cause")
     if parts:
@@ -183,6 +183,7 @@ def _main_rows(replay: Replay, totals: Totals, idle: Idle | None) -> Iterator[Li
     if merged:
         yield Line("Records", merged)
     yield from _below(rows)
+    yield from _accounting(rows, totals)
     fidelity = _fidelity(rows)
     if fidelity:
         yield Line("Check", fidelity)
@@ -313,6 +314,23 @@ def _numbers(rows: Sequence[Row]) -> str:
 def _how(rows: Sequence[Row]) -> str:
     guessed = any(row.origin is Origin.ESTIMATED for row in rows if row.simulated)
     return f"simulated; sizes estimated, ±{ERROR_SHARE:.0%}" if guessed else "simulated"
+
+
+def _accounting(rows: Sequence[Row], totals: Totals) -> Iterator[Line]:
+    """Faults in how the log counts or prices, with both sums of money."""
+    kinds: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        if row.accounting is not None and not row.repeated:
+            kinds[row.accounting.cause].append(row)
+    for place, (name, own) in enumerate(kinds.items()):
+        first = own[0].accounting
+        sure = f" ({first.confidence})" if first is not None else ""
+        text = f"{name}{sure}: {counted(len(own), 'request')}, the first #{own[0].number}"
+        twice, right = totals.counted_twice, totals.corrected
+        if name == "usage_double_counted" and twice.amount is not None:
+            text += f"; {money_text(twice.amount)} as reported, {money_text(right.amount)} without the tokens "
+            text += "that are counted twice"
+        yield Line("" if place else "Counting", text)
 
 
 def _fidelity(rows: Sequence[Row]) -> str:

@@ -117,6 +117,11 @@ def totals_json(replay: Replay) -> dict[str, Json]:
         "requests": totals.requests,
         "checked_requests": totals.checked,
         "repeated_requests": totals.repeated,
+        "double_counted": {
+            "requests": totals.counted_twice.basis.requests,
+            "cost": money_json(totals.counted_twice.amount),
+            "corrected_cost": money_json(totals.corrected.amount),
+        },
         "refused_requests": totals.refused,
         "contradicting_requests": every.contradicted if every else 0,
         "unpriced": [{"model": name, "requests": count} for name, count in totals.unpriced],
@@ -343,6 +348,15 @@ def _request_json(row: Row, excerpts: bool) -> dict[str, Json]:
         "cost": money_json(row.cost),
         "cost_without_cache": money_json(row.without_cache),
         "cost_oracle": money_json(row.oracle),
+        "corrected": _usage_json(row.corrected) if row.corrected else None,
+        "corrected_cost": money_json(row.corrected_cost),
+        "accounting": {
+            "cause": row.accounting.cause,
+            "confidence": str(row.accounting.confidence),
+            "explanation": said(row.accounting.explanation, excerpts),
+        }
+        if row.accounting
+        else None,
         "below_minimum": {
             "tokens": row.below.tokens,
             "minimum": row.below.minimum,
