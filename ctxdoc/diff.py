@@ -10,6 +10,7 @@ from msgspec import Raw, Struct
 
 from ctxdoc import canonical
 from ctxdoc.canonical import Json
+from ctxdoc.credentials import without_credentials
 from ctxdoc.model import Section
 from ctxdoc.prefix import Prefix
 from ctxdoc.segments import Segment
@@ -68,10 +69,14 @@ def common_length(one: AnyStr, two: AnyStr) -> int:
 
 
 def body_difference(before: Raw, after: Raw) -> int | None:
-    """First differing byte of two whole bodies with sorted keys: the textbook comparison."""
+    """First differing byte of two whole bodies with sorted keys: the textbook comparison.
+
+    The credentials in them are left out.
+    """
+    one, two = (Raw(without_credentials(bytes(body))) for body in (before, after))
     return first_difference(
-        canonical.encode_sorted(canonical.decode(before)),
-        canonical.encode_sorted(canonical.decode(after)),
+        canonical.encode_sorted(canonical.decode(one)),
+        canonical.encode_sorted(canonical.decode(two)),
     )
 
 

@@ -13,9 +13,14 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from ctxdoc.credentials import (
+    BODY_SECRETS,
+    without_servers_secrets,
+    without_tool_secrets,
+)
 from ctxdoc.formats.fold import Folded, Folder
 from ctxdoc.formats.source import Document, Source, reason_of
-from ctxdoc.model import NEUTRAL, Body, Request, Skipped, Trait
+from ctxdoc.model import NEUTRAL, NULL, Body, Request, Skipped, Trait
 
 Item = Request | Skipped
 MAX_COST = 1_000_000
@@ -151,13 +156,27 @@ def opens_json(source: Source) -> bool:
 
 
 def read_body(raw: Raw | bytes) -> Body:
-    """A Messages API body; raises msgspec.DecodeError for anything else."""
+    """A Messages API body without the credentials in it; raises msgspec.DecodeError for anything else."""
     body = msgspec.json.decode(raw, type=Body)
+    body = _without_credentials(body)
     members = msgspec.json.decode(raw, type=dict[str, Raw])
     if members.keys() <= EXPECTED:
         return replace(body, others=()) if body.others else body
-    others = {name: bytes(value) for name, value in members.items() if name not in EXPECTED}
-    return replace(body, others=tuple(sorted(others.items())))
+    unread = members.keys() - EXPECTED - BODY_SECRETS
+    return replace(body, others=tuple((name, bytes(members[name])) for name in sorted(unread)))
+
+
+def _without_credentials(body: Body) -> Body:
+    servers, tools = body.mcp_servers, body.tools
+    if servers is not NULL:
+        servers = without_servers_secrets(servers)
+    if tools:
+        tools = tuple([without_tool_secrets(tool) for tool in tools])
+    if servers is body.mcp_servers and all(
+        one is two for one, two in zip(tools or (), body.tools or (), strict=True)
+    ):
+        return body
+    return replace(body, mcp_servers=servers, tools=tools)
 
 
 def read_time(value: Any) -> datetime | None:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import msgspec
 from msgspec import Raw, Struct
 
+from ctxdoc.credentials import without_credentials
 from ctxdoc.formats.answer import merged_answer, unpacked
 from ctxdoc.formats.wire import kept_headers
 from ctxdoc.record.redaction import Redactor
@@ -99,7 +100,8 @@ def _headers(seen: Seen) -> dict[str, str]:
 
 
 def _request(body: bytes, redactor: Redactor | None, notes: list[str]) -> Raw | None:
-    """The body as it was sent, on one line."""
+    """The body as it was sent, on one line, without the credentials in it."""
+    body = without_credentials(body)
     try:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError):
