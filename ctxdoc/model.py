@@ -42,10 +42,18 @@ class Trait(StrEnum):
 
 
 class Event(StrEnum):
-    """What a transcript notes between two requests."""
+    """What a transcript notes between two requests, the weightiest first."""
 
     COMPACTION = "compaction"
+    MICRO_COMPACTION = "micro-compaction"
+    """Old tool results were taken out of the history."""
+    LOGIN = "login"
+    TOOLS = "change of tools"
+    """Tools, MCP servers or agents came or went."""
+    EFFORT = "effort change"
     THINKING = "thinking level change"
+    USER_TURN = "user turn"
+    """The user said something: the request is the first of a turn."""
 
 
 class Section(StrEnum):
@@ -204,6 +212,8 @@ class Response(Struct, frozen=True, kw_only=True, gc=False):
     """Names of the tools that it calls."""
     miss_reason: str = ""
     """The API's own word on a cache miss."""
+    notes: tuple[str, ...] = ()
+    """What could not be read of it."""
     content: Raw = NULL
     """The blocks, where a later request is held beside them: the results of server tools and
     compaction blocks were in the prompt of this request already. Of other answers they are held
@@ -219,6 +229,36 @@ class Response(Struct, frozen=True, kw_only=True, gc=False):
         """The counters of each pass of the model itself, where they are listed; the first is that over
         the prompt as it was sent."""
         return tuple([each.usage for each in self.passes if each.kind == "message"])
+
+
+class _Block(Struct):
+    type: str = ""
+
+
+_SERVER_BLOCK = re.compile(
+    rb'"(?:server_tool_use|mcp_tool_use|\w+_tool_result|compaction)"', re.ASCII
+)
+
+
+def has_server_blocks(content: Raw) -> bool:
+    """Whether the blocks of an answer hold a compaction, or calls of server tools or their results:
+    what the API itself put behind the prompt of the request."""
+    if not _SERVER_BLOCK.search(bytes(content)):
+        return False
+    try:
+        blocks = msgspec.json.decode(content, type=list[_Block])
+    except (msgspec.MsgspecError, RecursionError):
+        return False
+    return any(is_server_block(block.type) for block in blocks)
+
+
+def is_server_block(kind: str) -> bool:
+    """Whether a block of that type is the API's own, and no call or text of the model alone."""
+    return kind in SERVER_BLOCKS or (kind.endswith("_tool_result") and kind != "tool_result")
+
+
+SERVER_BLOCKS = frozenset({"server_tool_use", "mcp_tool_use", "compaction"})
+"""Besides the results, whose types end in `_tool_result` (SDK 2.14.0)."""
 
 
 class Request(Struct, frozen=True, kw_only=True, gc=False):
@@ -253,8 +293,13 @@ class Request(Struct, frozen=True, kw_only=True, gc=False):
     """Records of the log that tell of it."""
     counted: int | None = None
     """Tokens of the prompt as the API counted them afterwards, where the log has no counters."""
-    event: Event | None = None
-    """What the log says happened right before, where it has no bodies to show it."""
+    events: tuple[Event, ...] = ()
+    """What the log says happened since the request before, where it has no bodies to show it."""
+
+    @property
+    def event(self) -> Event | None:
+        """The weightiest of the events."""
+        return next((event for event in Event if event in self.events), None)
 
     @property
     def usage(self) -> Usage | None:

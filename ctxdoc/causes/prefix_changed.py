@@ -1,11 +1,14 @@
-"""The prefix changed; the log has no bodies to say where.
+"""The prefix changed, or the provider lost it; the log has no bodies to say where.
 
 What it is
-    A transcript shows that tokens which had been read or written were written again, by the same model
-    and within their lifetime.
+    The counters show that tokens which the earlier request had read or written were paid again, by
+    the same model and, as far as lifetimes are known, in time.
 Why it breaks the prefix
     Something ahead of them is not what it was. Counters cannot tell what: an edited message, a tool
-    that came or went, or a miss of the provider's.
+    that came or went, or a miss of the provider's. It is likely where the API names what changed,
+    else possible: a read that falls proves that something was lost, not why. Of models that are not
+    Claude's no lifetime is known here, and their reads may waver, so that only a fall by more than
+    128 tokens and by more than 5 % counts.
 Example
     A session reads 18,000 tokens of 30,000 and writes the rest anew, twenty seconds after the last
     request.

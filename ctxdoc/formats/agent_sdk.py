@@ -24,7 +24,7 @@ Privacy
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -33,8 +33,8 @@ from msgspec.structs import replace
 
 from ctxdoc.formats.base import UNREADABLE, Format, Item, text_of
 from ctxdoc.formats.source import Source, reason_of
-from ctxdoc.formats.transcript import Answers, Message, Part
-from ctxdoc.model import Skipped, Trait
+from ctxdoc.formats.transcript import BOUNDARIES, RESULT, Answers, Message, Notes, Part
+from ctxdoc.model import Event, Skipped, Trait
 
 SHAPES = (
     frozenset({"type", "session_id", "parent_tool_use_id", "message"}),
@@ -63,6 +63,9 @@ class _Entry(Struct):
     timestamp: Any = None
     message: Message | None = None
     event: _Event | None = None
+    subtype: Any = None
+    tools: Any = None
+    mcp_servers: Any = None
 
 
 class _Messages(Struct):
@@ -125,13 +128,18 @@ class _Run:
         self.source = source
         self._answers = Answers(source)
         self._started: dict[str, Message] = {}
+        self._notes = Notes()
+        self._tools: dict[str, Any] = {}
+        """Tools and servers by session, as it was last said that they are there."""
         self.rest = self._answers.rest
 
     def add(self, number: int, data: Any) -> Item | None:
         """Takes a message in; the answer that is complete with it, or why it is part of none."""
         try:
             text = data if isinstance(data, bytes | Raw) else msgspec.json.encode(data)
-            return self._entry(number, msgspec.json.decode(text, type=_Entry))
+            entry = msgspec.json.decode(text, type=_Entry)
+            self._notes.add(_session(entry), *self._events(entry, text))
+            return self._entry(number, entry)
         except UNREADABLE as error:
             return Skipped(self.source, number, reason_of(error))
 
@@ -143,7 +151,21 @@ class _Run:
             return Skipped(self.source, number, why, other=True)
         if self._answers.merge(message):
             return None
-        return self._answers.add(Part(number, session, message, at=entry.timestamp))
+        part = Part(number, session, message, at=entry.timestamp)
+        part.events = self._notes.take(session, message)
+        return self._answers.add(part)
+
+    def _events(self, entry: _Entry, text: bytes | Raw) -> Iterator[Event]:
+        """What a message between two answers tells."""
+        if entry.type == "user" and RESULT not in bytes(text):
+            yield Event.USER_TURN
+        elif entry.type == "system" and text_of(entry.subtype) in BOUNDARIES:
+            yield BOUNDARIES[entry.subtype]
+        elif entry.type == "system" and entry.subtype == "init":
+            session, there = _session(entry), (_names(entry.tools), _names(entry.mcp_servers))
+            if there != self._tools.setdefault(session, there):
+                self._tools[session] = there
+                yield Event.TOOLS
 
     def _partial(self, session: str, entry: _Entry) -> Message | None:
         """The answer of a stream event, with the counters up to there."""
@@ -159,6 +181,12 @@ class _Run:
         usage = msgspec.json.decode(started.usage, type=dict[str, Any])
         usage.update((name, value) for name, value in event.usage.items() if value is not None)
         return replace(started, usage=Raw(msgspec.json.encode(usage)))
+
+
+def _names(listed: Any) -> list[str]:
+    """The names in a list of tools or servers, as they are ordered."""
+    rows = listed if isinstance(listed, list) else []
+    return [text_of(row.get("name") if isinstance(row, Mapping) else row) for row in rows]
 
 
 def _session(entry: _Entry) -> str:

@@ -53,16 +53,15 @@ class _Message(Struct, rename="camel"):
     timestamp: Any = None
 
 
-class _Line(Struct):
+class _Line(Struct, rename={"thinking_level": "thinkingLevel"}):
     type: Any = None
     id: Any = None
     timestamp: Any = None
+    thinking_level: Any = None
     message: _Message | None = None
 
 
 _DECODER = msgspec.json.Decoder(_Line)
-EVENTS = {"compaction": Event.COMPACTION, "thinking_level_change": Event.THINKING}
-"""Types of the lines that explain a miss."""
 
 
 def _matches(source: Source) -> bool:
@@ -71,23 +70,60 @@ def _matches(source: Source) -> bool:
 
 
 def _read(source: Source) -> Iterator[Item]:
-    session = ""
-    event: Event | None = None
+    session = _Session(source.name)
     for number, data in source.lines():
         if isinstance(data, Skipped):
             yield data
         elif data.strip():
             try:
-                line = _DECODER.decode(data)
-                if line.type == "session":
-                    session = text_of(line.id) or session
-                event = EVENTS.get(text_of(line.type), event)
-                item = _item(source.name, number, line, session)
-                if isinstance(item, Request):
-                    item, event = replace(item, event=event), None
-                yield item
+                yield session.add(number, _DECODER.decode(data))
             except UNREADABLE as error:
                 yield Skipped(source.name, number, reason_of(error))
+
+
+class _Session:
+    """One file: what was noted since the last call."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self._name = ""
+        self._events: dict[Event, None] = {}
+        self._level = ""
+        """The level of thinking that is set."""
+        self._turn_level = ""
+        """That of the turn: it holds from a word of the user's on."""
+        self._sent_level: str | None = None
+        self._ended = True
+        """Whether the last answer ended its turn."""
+
+    def add(self, number: int, line: _Line) -> Item:
+        """Takes a line in; the call in it, or why there is none."""
+        self._note(line)
+        item = _item(self.source, number, line, self._name)
+        if not isinstance(item, Request) or item.refused or not item.usage or not item.usage.input:
+            return item
+        if self._ended and Event.USER_TURN not in self._events:
+            self._turn_level = self._level
+        if self._sent_level is not None and self._turn_level != self._sent_level:
+            self._events[Event.THINKING] = None
+        self._sent_level = self._turn_level
+        self._ended = line.message is None or line.message.stop_reason != "toolUse"
+        item = replace(item, events=tuple(self._events))
+        self._events = {}
+        return item
+
+    def _note(self, line: _Line) -> None:
+        match line.type:
+            case "session":
+                self._name = text_of(line.id) or self._name
+                self._level = self._turn_level = text_of(line.thinking_level)
+            case "compaction":
+                self._events[Event.COMPACTION] = None
+            case "thinking_level_change":
+                self._level = text_of(line.thinking_level)
+            case "message" if line.message and line.message.role == "user":
+                self._turn_level = self._level
+                self._events[Event.USER_TURN] = None
 
 
 def _item(source: str, number: int, line: _Line, session: str) -> Item:

@@ -18,6 +18,13 @@ from ctxdoc.model import NULL, Event, Request, Response, Skipped
 OPEN = 64
 """Answers whose further records are waited for; agents that run side by side interleave."""
 EMPTY = frozenset({b"null", b"{}"})
+BOUNDARIES = {
+    "compact_boundary": Event.COMPACTION,
+    "microcompact_boundary": Event.MICRO_COMPACTION,
+}
+"""Subtypes of the lines in which Claude Code notes what it did to the history."""
+RESULT = b'"tool_result"'
+"""In what is no word of the user's; inside of a text its quotes would be escaped."""
 SYNTHETIC = "<synthetic>"
 """The model of messages that the program wrote itself, in place of an answer."""
 
@@ -43,7 +50,28 @@ class Part(Struct, gc=False):
     at: Any = None
     cost: Any = None
     records: int = 1
-    event: Event | None = None
+    events: tuple[Event, ...] = ()
+    """What the transcript notes since the request before."""
+
+
+class Notes:
+    """What a transcript notes between its calls, until one comes that it may explain."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, dict[Event, None]] = {}
+
+    def add(self, thread: str, *events: Event) -> None:
+        """Notes what happened in a thread: the conversation itself, or a sub-agent."""
+        if events:
+            self._open.setdefault(thread, {}).update(dict.fromkeys(events))
+        if len(self._open) > OPEN:
+            del self._open[next(iter(self._open))]
+
+    def take(self, thread: str, message: Message) -> tuple[Event, ...]:
+        """What was noted before an answer; nothing for one that is no call."""
+        if message.model == SYNTHETIC or bytes(message.usage) in EMPTY:
+            return ()
+        return tuple(self._open.pop(thread, ()))
 
 
 class Answers:
@@ -182,5 +210,5 @@ def _request(source: str, part: Part) -> Item:
         response=response,
         cost_reported=read_cost(part.cost),
         records=part.records,
-        event=part.event,
+        events=part.events,
     )
