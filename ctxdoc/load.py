@@ -20,10 +20,13 @@ from ctxdoc.errors import InputError, NoRequestError
 from ctxdoc.formats import FORMATS, Format
 from ctxdoc.formats.base import UNREADABLE, Item, by_document
 from ctxdoc.formats.fold import Folder
+from ctxdoc.formats.others import KEPT_BESIDE, refusal
 from ctxdoc.formats.source import Document, Source, reason_of
 from ctxdoc.model import NULL, Log, Request, Skipped, Trait
 from ctxdoc.threads import has_thread, stitched, without_content
 
+LOOSE = frozenset({"body", "flat", "openai_chat"})
+"""Formats that are told by a member or two, which the sessions of other programs may have as well."""
 TELL_EVERY = 64
 """Records after which progress is told."""
 
@@ -94,6 +97,7 @@ class _Reader:
         self.files = 0
         self.records = 0
         self._by_response: dict[tuple[str, str], int] = {}
+        """Places by the ids of response and request, and by the first alone where it has no other."""
 
     def read(self, path: str) -> None:
         try:
@@ -107,6 +111,11 @@ class _Reader:
     def read_source(self, source: Source) -> None:
         """Reads one source in the first format that knows it."""
         form = next((form for form in FORMATS if form.matches(source)), None)
+        if form is None or form.id in LOOSE:
+            reason = refusal(source)
+            if reason:
+                self._add(Skipped(source.name, 1, reason, other=reason == KEPT_BESIDE), None)
+                return
         source.folding = self.folder
         read = form.read if form else _read_unknown
         items = read(source)
@@ -138,6 +147,7 @@ class _Reader:
         self.records += item.records
         if form is not None:
             self.formats[form.id] = form
+        item = _with_notes(item)
         if self.folder is not None:
             item = self.folder.condensed(item)
         if item.body is not None and not has_thread(item):
@@ -145,13 +155,33 @@ class _Reader:
         if not item.id:
             self.requests.append(item)
             return
-        key = (item.id, item.headers.get("request-id", ""))
-        earlier = self._by_response.get(key)
-        if earlier is None or not _is_same(self.requests[earlier], item):
-            self._by_response[key] = len(self.requests)
+        earlier = self._earlier(item)
+        if earlier is None:
+            for key in {(item.id, item.headers.get("request-id", "")), (item.id, "")}:
+                self._by_response[key] = len(self.requests)
             self.requests.append(item)
         else:
             self.requests[earlier] = _later(self.requests[earlier], item)
+
+    def _earlier(self, item: Request) -> int | None:
+        """The place of an earlier record of the same response; one that names no request may be of any
+        that has the response's id."""
+        name = item.headers.get("request-id", "")
+        earlier = self._by_response.get((item.id or "", name))
+        if earlier is None and name:
+            earlier = self._by_response.get((item.id or "", ""))
+            if earlier is not None and self.requests[earlier].headers.get("request-id"):
+                return None
+        if earlier is None or not _is_same(self.requests[earlier], item):
+            return None
+        return earlier
+
+
+def _with_notes(item: Request) -> Request:
+    """A request that names what could not be read of its answer."""
+    if item.response is None or not item.response.notes:
+        return item
+    return replace(item, notes=(*item.notes, *item.response.notes))
 
 
 def _is_same(one: Request, two: Request) -> bool:

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from ctxdoc.model import NULL, Body, Request
+from ctxdoc.model import NULL, Body, Marked, Request, has_server_blocks
 
 NOT_IN_LOG = "the thread's earlier request is not in the log"
 NO_RESPONSE = "the thread's earlier response is not in the log: its blocks are left out"
@@ -80,11 +80,13 @@ def stitched(requests: Iterable[Request]) -> Iterator[Request]:
 
 
 def without_content(request: Request) -> Request:
-    """A request whose response keeps only what the cache is concerned with."""
+    """A request whose response keeps only what the cache is concerned with: the blocks of an answer
+    that the API itself has put behind the prompt, as bytes of their own."""
     response = request.response
     if response is None or response.content is NULL:
         return request
-    return replace(request, response=replace(response, content=NULL))
+    kept = response.content.copy() if has_server_blocks(response.content) else NULL
+    return replace(request, response=replace(response, content=kept))
 
 
 def has_thread(request: Request) -> bool:
@@ -142,15 +144,17 @@ def _held(request: Request, whole: Body, previous: _Held | str | None) -> _Held:
     return _Held(body=whole, line=line, size=len(line), gap=missing or bool(before and before.gap))
 
 
-def _unmarked(message: Raw) -> Raw:
-    """A message without the breakpoints on its blocks, everything else to the byte."""
-    if _KEY not in bytes(message):
-        return message
+def _unmarked(message: Raw | bytes | Marked) -> Raw:
+    """A message without the breakpoints on its blocks, everything else to the byte; one that a reader
+    has parted stays as it is held."""
+    plain = message.plain if isinstance(message, Marked) else message
+    if _KEY not in bytes(plain):
+        return plain  # type: ignore[return-value]
     try:
-        members = msgspec.json.decode(message, type=dict[str, Raw])
+        members = msgspec.json.decode(plain, type=dict[str, Raw])
         blocks = msgspec.json.decode(members["content"], type=list[dict[str, Raw]])
     except (*_UNREADABLE, KeyError):
-        return message
+        return plain  # type: ignore[return-value]
     for block in blocks:
         block.pop("cache_control", None)
     return Raw(msgspec.json.encode({**members, "content": blocks}))

@@ -140,7 +140,7 @@ def _joined(events: Iterator[Mapping[str, Any]]) -> dict[str, Any] | None:
             whole["type"] = "error"
         for holder in (part, event):
             for name in ("usage", "usageMetadata"):
-                stated = holder.get(name)
+                stated = holder.get(name) or (_of_choice(holder) if name == "usage" else None)
                 if isinstance(stated, Mapping):
                     numbers.update({k: v for k, v in stated.items() if v is not None})
         bedrock = event.get("amazon-bedrock-invocationMetrics")
@@ -156,19 +156,19 @@ def response_of(answer: Mapping[str, Any]) -> Response:
 
     Raises msgspec.ValidationError for counters that are no whole numbers from 0 up.
     """
-    usage = answer.get("usage") or answer.get("usageMetadata") or {}
-    usage = usage if isinstance(usage, dict) else {}
+    usage = _usage(answer)
     error = answer.get("error")
     said = error.get("message") if isinstance(error, dict) else error
     failed = answer.get("type") == "error"
     calls = _tool_uses(answer)
+    notes: list[str] = []
     return Response(
         id=text_of(answer.get("id") or answer.get("responseId")),
         model=text_of(answer.get("model") or answer.get("modelVersion")),
         error=text_of(said) or ("error" if failed or error else ""),
         usage=counters.any_of(usage) if usage else None,
-        passes=_passes(usage),
-        edits=tuple(_edits(answer)),
+        passes=_passes(usage, notes),
+        edits=tuple(_edits(answer, notes)),
         compacted=_begins_with_compaction(answer),
         speed=text_of(usage.get("speed")),
         batch=usage.get("service_tier") == "batch",
@@ -179,7 +179,20 @@ def response_of(answer: Mapping[str, Any]) -> Response:
         searches=counters.searches(usage),
         called=_called(calls),
         content=content_of(answer.get("content")),
+        notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _usage(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """The counters of an answer; a stream of Kimi's has them in its choice."""
+    usage = answer.get("usage") or answer.get("usageMetadata") or _of_choice(answer)
+    return usage if isinstance(usage, dict) else {}
+
+
+def _of_choice(answer: Mapping[str, Any]) -> Any:
+    choices = answer.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return first.get("usage") if isinstance(first, Mapping) else None
 
 
 SERVER_CALLS = ("server_tool_use", "mcp_tool_use")
@@ -189,22 +202,28 @@ MOST_PASSES = 1000
 """Passes of one answer that are held."""
 
 
-def _passes(usage: Mapping[str, Any]) -> tuple[Pass, ...]:
+def _passes(usage: Mapping[str, Any], notes: list[str]) -> tuple[Pass, ...]:
     """The passes that an answer lists; none where there was only the one that the usage counts.
 
-    An entry that is none, or whose counters are no counters, is left out.
+    An entry that is none, or whose counters are no counters, is left out with a note.
     """
     entries = usage.get("iterations")
     if not isinstance(entries, list):
         return ()
     found = []
+    if len(entries) > MOST_PASSES:
+        notes.append(
+            f"{len(entries):,} passes are listed; those after {MOST_PASSES:,} are left out"
+        )
     for entry in entries[:MOST_PASSES]:
         kind = entry.get("type") if isinstance(entry, dict) else None
         if kind not in PASSES:
+            notes.append("a pass of an unknown kind in usage.iterations is left out")
             continue
         try:
             parts = counters.anthropic(entry)
-        except msgspec.ValidationError:
+        except msgspec.ValidationError as error:
+            notes.append(f"a pass in usage.iterations is left out: {error}")
             continue
         if parts is not None:
             found.append(Pass(kind=kind, usage=parts, model=intern(text_of(entry.get("model")))))
@@ -212,7 +231,7 @@ def _passes(usage: Mapping[str, Any]) -> tuple[Pass, ...]:
     return () if plain else tuple(found)
 
 
-def _edits(answer: Mapping[str, Any]) -> Iterator[ServerEdit]:
+def _edits(answer: Mapping[str, Any], notes: list[str]) -> Iterator[ServerEdit]:
     """What the API says that it took out of the prompt; an entry of another shape says nothing."""
     management = answer.get("context_management")
     applied = management.get("applied_edits") if isinstance(management, dict) else None
@@ -221,6 +240,8 @@ def _edits(answer: Mapping[str, Any]) -> Iterator[ServerEdit]:
         for name, counter in CLEARED.items():
             if kind.startswith(name):
                 count, tokens = _whole(edit.get(counter)), _whole(edit.get("cleared_input_tokens"))
+                if edit.get(counter) not in (None, 0) and not count:
+                    notes.append(f"an applied edit is left out: its '{counter}' is no count")
                 if count:
                     yield ServerEdit(kind=name, count=count, tokens=tokens)
     changes = answer.get("input_transformations")

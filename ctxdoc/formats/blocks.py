@@ -14,7 +14,6 @@ _TEXTS = {
     "text_delta": "text",
     "thinking_delta": "thinking",
     "signature_delta": "signature",
-    "compaction_delta": "content",
 }
 """Member of the block that a delta adds to, and of the delta that holds it."""
 
@@ -82,6 +81,12 @@ def _add(block: _Block, delta: Mapping[str, Any]) -> None:
         block.citations.append(delta.get("citation"))
     elif kind == "input_json_delta" and isinstance(delta.get("partial_json"), str):
         block.arguments.append(delta["partial_json"])
+    elif kind == "compaction_delta":
+        if isinstance(delta.get("content"), str):
+            block.texts.setdefault("content", []).append(delta["content"])
+        # Its state comes whole, beside the summary or in place of it (SDK 2.14.0).
+        if isinstance(delta.get("encrypted_content"), str):
+            block.start["encrypted_content"] = delta["encrypted_content"]
     elif kind in _TEXTS and isinstance(delta.get(_TEXTS[kind]), str):
         block.texts.setdefault(_TEXTS[kind], []).append(delta[_TEXTS[kind]])
 

@@ -2,12 +2,14 @@
 
 Anthropic leaves the cached part out of its input count (SDK 2.14.0), as does Bedrock Converse
 (botocore 1.44.8). OpenAI chat and responses (SDK 3.57.0), Gemini (google-genai 3.6.1), LiteLLM
-(1.110.2) and the OpenTelemetry convention count it inside.
+(1.110.2) and the OpenTelemetry convention count it inside, as do the others that speak OpenAI's
+language: DeepSeek, xAI, Groq, Mistral, Fireworks, Z.ai, Qwen, MiniMax, vLLM and OpenRouter keep it in
+`prompt_tokens_details`, Kimi and Together at the top of the usage (providers' pages, 2026-11-30).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import product
 from typing import Any
 
@@ -67,7 +69,8 @@ def inside(total: int, read: int, written: int, hour: int | None, output: int) -
     usage = beside(max(rest, 0), read, written, hour, output)
     if rest >= 0:
         return usage
-    text = f"input {total:,} is less than read {read:,} and written {written:,}"
+    more = f" and {written:,} written" if written else ""
+    text = f"{read:,} tokens read{more} are more than the prompt of {total:,}"
     return msgspec.structs.replace(usage, contradiction=text)
 
 
@@ -105,24 +108,42 @@ def searches(usage: Counters) -> int:
     return times if type(times) is int and times > 0 else 0
 
 
+DETAILS = ("prompt_tokens_details", "input_tokens_details", "prompt_token_details")
+"""Groups that hold the cached part of an input."""
+READ = (
+    "cache_read_input_tokens",
+    "prompt_cache_hit_tokens",
+    "cached_tokens",
+    "num_cached_tokens",
+    "cache_read_tokens",
+)
+"""Names of the cached part at the top of a usage."""
+WRITTEN = ("cache_creation_tokens", "cache_write_tokens", "cache_creation_input_tokens")
+
+
 def openai_chat(usage: Counters) -> Usage:
-    """Chat completions, and LiteLLM's and OpenRouter's answers in that form."""
-    details = part(usage, "prompt_tokens_details")
-    # LiteLLM keeps the split by lifetime there, and beside it as Anthropic spells it.
-    split = part(details, "cache_creation_token_details") or part(usage, "cache_creation")
-    # LiteLLM repeats Anthropic's names at the top; where both stand they say the same.
+    """Chat completions, and the answers of all who speak their language: the input holds the cached
+    part, which stands in a group of details, at the top, or in both."""
+    details = [part(usage, name) for name in DETAILS]
+    # LiteLLM keeps the split by lifetime there, and beside it as Anthropic spells it; Qwen inside.
+    splits = (part(each, name) for each in (*details, usage) for name in SPLITS)
+    split = next((each for each in splits if each), None)
+    # Where several names stand they say the same.
     read = max(
-        count(details, "cached_tokens"),
-        count(usage, "cache_read_input_tokens", "prompt_cache_hit_tokens"),
+        *(count(each, "cached_tokens", "cache_read_tokens") for each in details),
+        *(count(usage, name) for name in READ),
     )
-    written = max(
-        count(details, "cache_creation_tokens", "cache_write_tokens"),
-        count(usage, "cache_creation_input_tokens"),
-    )
+    written = max(count(each, *WRITTEN) for each in (*details, usage))
     hour = count(split, "ephemeral_1h_input_tokens") if split else None
-    return inside(
-        count(usage, "prompt_tokens"), read, written, hour, count(usage, "completion_tokens")
-    )
+    total = count(usage, "prompt_tokens", "input_tokens")
+    if not total and "prompt_cache_miss_tokens" in usage:
+        # DeepSeek: the two are the whole prompt.
+        total = read + count(usage, "prompt_cache_miss_tokens")
+    output = count(usage, "completion_tokens", "output_tokens")
+    return inside(total, read, written, hour, output)
+
+
+SPLITS = ("cache_creation_token_details", "cache_creation")
 
 
 def openai_responses(usage: Counters) -> Usage:
@@ -137,6 +158,33 @@ def gemini(usage: Counters) -> Usage:
     output = count(usage, "candidatesTokenCount") + count(usage, "thoughtsTokenCount")
     total = count(usage, "promptTokenCount")
     return inside(total, count(usage, "cachedContentTokenCount"), 0, None, output)
+
+
+def interactions(usage: Counters) -> Usage:
+    """Gemini's Interactions API; thoughts are output."""
+    output = count(usage, "total_output_tokens") + count(usage, "total_thought_tokens")
+    total = count(usage, "total_input_tokens") + count(usage, "total_tool_use_tokens")
+    return inside(total, count(usage, "total_cached_tokens"), 0, None, output)
+
+
+def cohere(usage: Counters) -> Usage:
+    """Cohere's chat, whose input holds the cached part."""
+    tokens = part(usage, "tokens")
+    total, output = count(tokens, "input_tokens"), count(tokens, "output_tokens")
+    return inside(total, count(usage, "cached_tokens"), 0, None, output)
+
+
+def ai_sdk(usage: Counters) -> Usage:
+    """Vercel's AI SDK, from version 5 on: the input holds the cached part."""
+    details = part(usage, "inputTokenDetails")
+    read = count(details, "cacheReadTokens") or count(usage, "cachedInputTokens")
+    return inside(
+        count(usage, "inputTokens"),
+        read,
+        count(details, "cacheWriteTokens"),
+        None,
+        count(usage, "outputTokens"),
+    )
 
 
 def converse(usage: Counters) -> Usage:
@@ -256,16 +304,29 @@ def otel(attributes: Counters) -> Usage | None:
 
 def any_of(usage: Counters) -> Usage | None:
     """The counters of an answer by the names that they have; None for an unknown set of names."""
-    if "promptTokenCount" in usage or "candidatesTokenCount" in usage:
-        return gemini(usage)
-    if "prompt_tokens" in usage or "completion_tokens" in usage:
-        return openai_chat(usage)
-    if "inputTokens" in usage or "outputTokens" in usage:
-        return converse(usage)
-    if "input_tokens_details" in usage or (
+    return next((read(usage) for known, read in SHAPES if known(usage)), None)
+
+
+def _has(*names: str) -> Callable[[Counters], bool]:
+    return lambda usage: any(name in usage for name in names)
+
+
+def _is_responses(usage: Counters) -> bool:
+    return "input_tokens_details" in usage or (
         "output_tokens_details" in usage and "total_tokens" in usage
-    ):
-        return openai_responses(usage)
-    if "input_tokens" in usage or "output_tokens" in usage:
-        return anthropic(usage)
-    return None
+    )
+
+
+SHAPES: tuple[tuple[Callable[[Counters], bool], Callable[[Counters], Usage | None]], ...] = (
+    (_has("promptTokenCount", "candidatesTokenCount"), gemini),
+    (_has("prompt_tokens", "completion_tokens", "prompt_cache_hit_tokens"), openai_chat),
+    (_has("cachedInputTokens", "inputTokenDetails"), ai_sdk),
+    (_has("inputTokens", "outputTokens"), converse),
+    (_has("total_input_tokens"), interactions),
+    (_is_responses, openai_responses),
+    # DashScope's own API.
+    (_has("prompt_tokens_details"), openai_chat),
+    (_has("input_tokens", "output_tokens"), anthropic),
+    (lambda usage: bool(part(usage, "tokens")), cohere),
+)
+"""The names by which a usage is known; the first that fits."""

@@ -66,11 +66,14 @@ class Exchange(Struct, frozen=True, kw_only=True):
 def request_of(exchange: Exchange) -> Item:
     """The request of an exchange; Skipped for what calls no model or cannot be read."""
     path = urlsplit(exchange.url).path if exchange.url else ""
-    if path and (OTHER.search(path) or not CALLS.search(path)):
-        return Skipped(exchange.source, exchange.line, f"calls no model: {path[:80]}", other=True)
+    called = not path or bool(CALLS.search(path))
+    if path and (OTHER.search(path) or not (called or _may_call(exchange.request))):
+        return _no_call(exchange, path)
     notes: list[str] = []
     raw, values = _request_body(exchange, notes)
     response = _answer(exchange, notes)
+    if not called and not _is_answered(values, response):
+        return _no_call(exchange, path)
     model = _model(values, path) or (response.model if response else "")
     if not isinstance(values, Mapping) and (response is None or response.usage is None):
         reason = "; ".join(["neither a body nor counters of a model call", *notes])
@@ -91,6 +94,34 @@ def request_of(exchange: Exchange) -> Item:
         response=response,
         notes=tuple(notes),
     )
+
+
+def _no_call(exchange: Exchange, path: str) -> Skipped:
+    return Skipped(exchange.source, exchange.line, f"calls no model: {path[:80]}", other=True)
+
+
+def _may_call(body: Any) -> bool:
+    """Whether a body that went to an unknown path may be a call all the same, told without reading
+    it."""
+    if isinstance(body, bytes):
+        return any(name.encode() in body for name in PROMPTS) or body.lstrip()[:1] != b"{"
+    return isinstance(body, str | Mapping) and any(name in body for name in PROMPTS)
+
+
+def _is_answered(values: Any, response: Response | None) -> bool:
+    """Whether a prompt of messages was answered with counters: a call, wherever it went."""
+    if response is None or response.usage is None or not isinstance(values, Mapping):
+        return False
+    messages = next((values[name] for name in PROMPTS if name in values), None)
+    return (
+        isinstance(messages, list)
+        and bool(messages)
+        and all(isinstance(each, Mapping) and "role" in each for each in messages)
+    )
+
+
+PROMPTS = ("messages", "contents")
+"""Members of a body that hold its prompt, as a list of messages with roles."""
 
 
 def answered(exchange: Exchange, response: Response | None, note: str = "") -> Request:
@@ -226,9 +257,9 @@ def is_messages_body(values: Any) -> bool:
         return False
     if is_openai_body(values):
         return False
+    roles = {m.get("role") if isinstance(m, Mapping) else None for m in values["messages"]}
     if "anthropic_version" in values or "system" in values:
-        return True
-    roles = {m.get("role") for m in values["messages"] if isinstance(m, Mapping)}
+        return all(isinstance(role, str) for role in roles)
     return roles <= {"user", "assistant", "system"} and ("max_tokens" in values or "user" in roles)
 
 

@@ -609,6 +609,95 @@ def test_breakpoints_of_held_messages_are_gone_and_of_the_held_system_prompt_sta
     ]
 
 
+def test_a_thread_of_marked_messages_is_read_condensed_as_it_is_read_whole(tmp_path: Path) -> None:
+    """Each message carries a breakpoint, one of them two; the held ones lose theirs either way."""
+    two = [{"type": "text", "text": t, "cache_control": EPHEMERAL} for t in ("a", "b")]
+    rows = []
+    for number in range(4):
+        thread: Any = {"type": "create"}
+        if number:
+            thread = {"type": "continue", "previous_message_id": f"msg_{number - 1}"}
+        sent = {**body(), "messages": [{"role": "user", "content": two}], "thread": thread}
+        said = {"id": f"msg_{number}", "content": [{"type": "text", "text": "so"}], "usage": USAGE}
+        rows.append(json.dumps({"request": sent, "response": said}))
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(rows))
+    whole = read_log([str(path)]).requests
+    condensed = read_log([str(path)], condense=True).requests
+    assert [render(r).data for r in whole] == [render(r).data for r in condensed]
+    # 3 turns of a question and an answer, and the last question with its two breakpoints
+    assert [len(r.body.messages) for r in condensed if r.body] == [1, 3, 5, 7]
+    assert render(condensed[-1]).breakpoints == render(whole[-1]).breakpoints
+    assert len(render(condensed[-1]).breakpoints) == 2
+
+
+SERVER_BLOCKS = [
+    {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}},
+    {"type": "mcp_tool_use", "id": "mcptoolu_1", "name": "n", "input": {}},
+    {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []},
+    {"type": "tool_search_tool_result", "tool_use_id": "srvtoolu_1", "content": {}},
+    {"type": "code_execution_tool_result", "tool_use_id": "srvtoolu_1", "content": {}},
+    {"type": "mcp_tool_result", "tool_use_id": "mcptoolu_1", "content": []},
+    {"type": "advisor_tool_result", "tool_use_id": "srvtoolu_1", "content": {}},
+    {"type": "compaction", "content": "so far"},
+]
+
+
+@pytest.mark.parametrize("block", SERVER_BLOCKS, ids=lambda block: block["type"])
+@pytest.mark.parametrize("condense", [False, True])
+def test_the_blocks_of_the_api_itself_are_held_beside_the_request(
+    tmp_path: Path, block: dict[str, Any], condense: bool
+) -> None:
+    content = [{"type": "text", "text": "so"}, block]
+    path = tmp_path / "a.jsonl"
+    said = {"id": "msg_1", "content": content, "usage": USAGE}
+    path.write_text(json.dumps({"request": body(), "response": said}))
+    (request,) = read_log([str(path)], condense=condense).requests
+    assert request.response is not None
+    assert json.loads(bytes(request.response.content)) == content
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "text", "text": 'a "server_tool_use" and a "compaction"'},
+        {"type": "tool_use", "id": "i", "name": "web_search_tool_result", "input": {}},
+        {"type": "tool_use", "id": "i", "name": "n", "input": {"type": "compaction"}},
+    ],
+)
+def test_an_answer_that_only_talks_of_such_blocks_is_let_go(
+    tmp_path: Path, block: dict[str, Any]
+) -> None:
+    path = tmp_path / "a.jsonl"
+    said = {"id": "msg_1", "content": [block], "usage": USAGE}
+    path.write_text(json.dumps({"request": body(), "response": said}))
+    (request,) = read_log([str(path)]).requests
+    assert request.response is not None
+    assert request.response.content is NULL
+
+
+def test_a_streamed_compaction_is_held_with_its_state() -> None:
+    events = [
+        {"type": "message_start", "message": {"id": "m", "usage": USAGE}},
+        {
+            "type": "content_block_start",
+            "index": 0,
+            "content_block": {"type": "compaction", "content": None},
+        },
+        {
+            "type": "content_block_delta",
+            "index": 0,
+            "delta": {"type": "compaction_delta", "content": "so far", "encrypted_content": "E"},
+        },
+    ]
+    response = read_answer("".join(f"data: {json.dumps(row)}\n\n" for row in events))
+    assert response is not None
+    assert response.compacted
+    assert json.loads(bytes(response.content)) == [
+        {"type": "compaction", "content": "so far", "encrypted_content": "E"}
+    ]
+
+
 def test_number_spelling_survives_the_removal_of_a_breakpoint() -> None:
     use = '{"type":"tool_use","id":"i","name":"n","input":{"x":1e5},"cache_control":{}}'
     raw = f'{{"role":"assistant","content":[{use}]}}'.encode()

@@ -319,12 +319,43 @@ def test_a_compact_trace_does_not_grow_without_bound(tmp_path: Path) -> None:
 
 
 def test_a_har_is_read_by_entry(tmp_path: Path) -> None:
-    log = read(tmp_path, har(entry(), entry("https://a/style.css"), {"request": 5}, entry()))
+    style = entry("https://a/style.css", content={"text": "a {}"})
+    log = read(tmp_path, har(entry(), style, {"request": 5}, entry()))
     assert [request.line for request in log.requests] == [1, 4]
     assert [(s.line, s.reason) for s in log.skipped] == [
         (2, "calls no model: /style.css"),
         (3, "Expected 'object', got 'int' - at '$.request'"),
     ]
+
+
+@pytest.mark.parametrize("path", ["/anthropic/messages", "/api/v2/chat", "/proxy"])
+def test_a_prompt_that_was_answered_with_counters_is_a_call_wherever_it_went(
+    tmp_path: Path, path: str
+) -> None:
+    (request,) = read(tmp_path, har(entry(f"https://a{path}"))).requests
+    assert (request.body is not None, request.usage) == (True, SMALL)
+
+
+@pytest.mark.parametrize(
+    ("url", "body", "answer"),
+    [
+        # neither messages nor counters, or one of them alone
+        ("https://a/x", {"input": ["a"]}, ANSWER),
+        ("https://a/x", BODY, {"input_tokens": 3}),
+        ("https://a/x", {"messages": ["Hi"]}, ANSWER),
+        ("https://a/x", {"messages": []}, ANSWER),
+        # paths that are known to call no model
+        (f"{URL}/count_tokens", BODY, {"input_tokens": 3}),
+        (f"{URL}/batches", {"requests": [{"params": BODY}]}, ANSWER),
+        ("https://a/v1/embeddings", {"input": "a"}, {"usage": {"prompt_tokens": 3}}),
+    ],
+)
+def test_an_exchange_without_prompt_or_counters_is_no_call(
+    tmp_path: Path, url: str, body: Any, answer: Any
+) -> None:
+    content = {"text": json.dumps(answer)}
+    log = read(tmp_path, har(entry(), entry(url, body, content)))
+    assert (len(log.requests), [s.line for s in log.skipped]) == (1, [2])
 
 
 def test_a_har_has_time_with_zone_and_milliseconds(tmp_path: Path) -> None:
