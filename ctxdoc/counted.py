@@ -157,13 +157,8 @@ class Counted:
         rewrite: Rewrite | None = None
         fallen: Rewrite | None = None
         if before is not None:
-            if (
-                before.was_read
-                or usage.cache_read
-                or sizes.start > before.tokens + TOLERANCE_TOKENS
-            ):
+            if _can_tell(usage, sizes, before, events):
                 rewrite = self._compare(request, sizes, before, events)
-            # Else calls of one size that never read: prompts of their own, such as titles.
             before.was_read |= usage.cache_read > 0
             self._waiting = {k: w for k, w in self._waiting.items() if w[0] is not before}
         elif own:
@@ -221,6 +216,14 @@ class Counted:
         self, request: Request, sizes: _Sizes, before: _Thread, events: frozenset[Event]
     ) -> Rewrite | None:
         return _rewrite(_Step(request, before, sizes, events, self._long))
+
+
+def _can_tell(usage: Usage, sizes: _Sizes, before: _Thread, events: frozenset[Event]) -> bool:
+    """Whether a thread is known to be one: calls of one size that never read are prompts of their own,
+    such as titles."""
+    noted = not events.isdisjoint((Event.COMPACTION, Event.MICRO_COMPACTION))
+    grown = sizes.start > before.tokens + TOLERANCE_TOKENS
+    return before.was_read or bool(usage.cache_read) or grown or noted
 
 
 def _goes_on(usage: Usage, sizes: _Sizes, before: _Thread, events: frozenset[Event]) -> bool:

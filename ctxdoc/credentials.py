@@ -24,21 +24,17 @@ _SIGNS = (b"mcp", b"header", b"authorization", b"api_key", b"auth_token", b"\\u0
 
 def without_servers_secrets(servers: Raw) -> Raw:
     """The servers of a body without what opens them; the same bytes where there is nothing of it."""
-    entries = _entries(servers)
-    if all(map(SERVER_SECRETS.isdisjoint, entries)):
+    entries = [_without(entry) for entry in _entries(servers)]
+    if not any(changed for _, changed in entries):
         return servers
-    return Raw(msgspec.json.encode([_stripped(entry) for entry in entries]))
+    return Raw(msgspec.json.encode([entry for entry, _ in entries]))
 
 
 def without_tool_secrets(tool: Raw) -> Raw:
     """A tool without what opens the server that it stands for."""
-    data = bytes(tool)
-    if b'"mcp"' not in data:
+    if b'"mcp"' not in bytes(tool):
         return tool
-    members = msgspec.json.decode(data, type=dict[str, Raw])
-    if not _is_server(members) or SERVER_SECRETS.isdisjoint(members):
-        return tool
-    return Raw(msgspec.json.encode(_stripped(members)))
+    return _without(tool)[0] if _is_server(_members(tool)) else tool
 
 
 def without_credentials(body: bytes) -> bytes:
@@ -62,14 +58,21 @@ def _replaced(name: str, value: Raw) -> Raw:
         return value if bytes(value) in _NOTHING else _REMOVED
     if name not in ("mcp_servers", "tools"):
         return value
-    entries = _entries(value)
-    servers = entries if name == "mcp_servers" else [tool for tool in entries if _is_server(tool)]
-    if all(map(SERVER_SECRETS.isdisjoint, servers)):
+    found = [_replaced_in(entry, is_server=name == "mcp_servers") for entry in _entries(value)]
+    if not any(changed for _, changed in found):
         return value
-    for server in servers:
-        for secret in SERVER_SECRETS & server.keys():
-            server[secret] = server[secret] if bytes(server[secret]) in _NOTHING else _REMOVED
-    return Raw(msgspec.json.encode(entries))
+    return Raw(msgspec.json.encode([entry for entry, _ in found]))
+
+
+def _replaced_in(entry: Raw, *, is_server: bool) -> tuple[Raw, bool]:
+    """An entry of a list with its credentials replaced, and whether it had any."""
+    members = _members(entry)
+    if not is_server and not _is_server(members):
+        return entry, False
+    secrets = [k for k in SERVER_SECRETS & members.keys() if bytes(members[k]) not in _NOTHING]
+    if not secrets:
+        return entry, False
+    return Raw(msgspec.json.encode({**members, **dict.fromkeys(secrets, _REMOVED)})), True
 
 
 _REMOVED = Raw(b'"[removed]"')
@@ -77,17 +80,30 @@ _REMOVED = Raw(b'"[removed]"')
 _NOTHING = frozenset({b"null", b'""', b"{}", b"[]"})
 
 
-def _entries(value: Raw) -> list[dict[str, Raw]]:
-    """The objects of a list, each by its members; none for anything else."""
+def _entries(value: Raw) -> list[Raw]:
+    """The entries of a list; none for anything else."""
     try:
-        return msgspec.json.decode(value, type=list[dict[str, Raw]])
+        return msgspec.json.decode(value, type=list[Raw])
     except (msgspec.MsgspecError, RecursionError):
         return []
+
+
+def _members(entry: Raw) -> dict[str, Raw]:
+    """The members of an object; none for anything else."""
+    try:
+        return msgspec.json.decode(entry, type=dict[str, Raw])
+    except (msgspec.MsgspecError, RecursionError):
+        return {}
 
 
 def _is_server(tool: Mapping[str, Raw]) -> bool:
     return bytes(tool.get("type", b"")) == b'"mcp"'
 
 
-def _stripped(entry: Mapping[str, Raw]) -> dict[str, Raw]:
-    return {name: value for name, value in entry.items() if name not in SERVER_SECRETS}
+def _without(entry: Raw) -> tuple[Raw, bool]:
+    """An entry without the members that are credentials, and whether it had any."""
+    members = _members(entry)
+    if SERVER_SECRETS.isdisjoint(members):
+        return entry, False
+    kept = {name: value for name, value in members.items() if name not in SERVER_SECRETS}
+    return Raw(msgspec.json.encode(kept)), True

@@ -396,3 +396,102 @@ def test_a_log_that_was_cut_at_its_start_is_read(tmp_path: Path) -> None:
         path.write_text(cut + "\n" + whole)
         read = read_log([str(path)])
         assert (len(read.requests), len(read.skipped)) == (2, 1), cut
+
+
+FOREIGN = {
+    "a chat of the Gemini CLI": {
+        "sessionId": "s",
+        "projectHash": "0",
+        "messages": [{"id": "m", "type": "user", "content": "hi"}],
+    },
+    "a task of Cline or Roo (ui_messages.json)": [
+        {"ts": 1, "type": "say", "say": "task", "text": "hi"}
+    ],
+    "a task of Cline or Roo (api_conversation_history.json)": [
+        {"role": "user", "content": "hi", "ts": 1}
+    ],
+    "a rollout of Codex": {"timestamp": "t", "type": "event_msg", "payload": {"type": "x"}},
+    "a message of opencode": {"id": "m", "sessionID": "s", "role": "user", "tokens": {"input": 1}},
+    "a session of opencode": {"info": {"id": "s"}, "messages": [{"info": {}, "parts": []}]},
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_session_of_another_program_is_refused_by_its_name(
+    tmp_path: Path, name: str, indent: int | None
+) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(FOREIGN[name], indent=indent))
+    with pytest.raises(NoRequestError, match="not read yet") as refused:
+        read_log([str(path)])
+    assert f"{path}, line 1: {name}" in refused.value.message
+    assert ended("replay", str(path)) == 3
+
+
+@pytest.mark.parametrize(
+    "messages", [["hi"], [{"content": "hi"}], [{"role": None}], [{"role": "user"}, {"type": "x"}]]
+)
+def test_messages_without_roles_are_no_body(tmp_path: Path, messages: Any) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"model": "claude-opus-5", "messages": messages}))
+    with pytest.raises(NoRequestError):
+        read_log([str(path)])
+
+
+@pytest.mark.parametrize("place", ["a.blobs", ".blobs", "sub/x.blobs"])
+def test_what_another_log_keeps_beside_its_index_is_no_body(tmp_path: Path, place: str) -> None:
+    (tmp_path / "a.json").write_bytes(json.dumps(GOOD).encode())
+    folder = tmp_path / place
+    folder.mkdir(parents=True)
+    (folder / "1.json").write_bytes(json.dumps(GOOD).encode())
+    log = read_log([str(tmp_path)])
+    assert (len(log.requests), [s.other for s in log.skipped]) == (1, [True])
+    assert "index" in log.skipped[0].reason
+
+
+@pytest.mark.parametrize("count", [-1, 10**11, 1.5, "7", True, None, [], {}])
+@pytest.mark.parametrize("name", ["input_tokens", "cache_read_input_tokens"])
+def test_an_absurd_pass_is_left_out_and_named(tmp_path: Path, name: str, count: Any) -> None:
+    """The other passes stay; only a null is the same as no counter."""
+    good = {"type": "message", "input_tokens": 3, "output_tokens": 1}
+    usage = {**good, "iterations": [good, {**good, name: count}, good]}
+    row = {"request": GOOD, "response": {"id": "m", "usage": usage}}
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps(row))
+    (request,) = read_log([str(path)]).requests
+    assert request.response is not None
+    assert len(request.response.prompt_passes) == (3 if count is None else 2)
+    assert [name in note for note in request.notes] == ([] if count is None else [True])
+
+
+@pytest.mark.parametrize("count", [-3, 10**11, 2.5, "x", [], None])
+def test_an_absurd_edit_is_left_out_and_named(tmp_path: Path, count: Any) -> None:
+    edits = [
+        {"type": "clear_tool_uses_20250919", "cleared_tool_uses": count, "cleared_input_tokens": 1},
+        {"type": "clear_tool_uses_20250919", "cleared_tool_uses": 2, "cleared_input_tokens": -5},
+        7,
+    ]
+    answer = {
+        "id": "m",
+        "usage": {"input_tokens": 3, "output_tokens": 1},
+        "context_management": {"applied_edits": edits},
+    }
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps({"request": GOOD, "response": answer}))
+    (request,) = read_log([str(path)]).requests
+    assert request.response is not None
+    assert [(edit.count, edit.tokens) for edit in request.response.edits] == [(2, 0)]
+    assert len(request.notes) == (count is not None)
+    assert ended("replay", str(path), "--quiet") == 0
+
+
+def test_a_log_of_which_nothing_can_be_replayed_ends_with_3(tmp_path: Path) -> None:
+    """A body of another API without counters; one line with counters is enough to go on."""
+    body = {"model": "gpt-5.4", "messages": [{"role": "system", "content": "x"}]}
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps(body) + "\n")
+    assert ended("replay", str(path), "--quiet") == 3
+    usage = {"prompt_tokens": 9, "completion_tokens": 1}
+    path.write_text(json.dumps({"request": body, "response": {"choices": [], "usage": usage}}))
+    assert ended("replay", str(path), "--quiet") == 0

@@ -38,6 +38,7 @@ from ctxdoc.replay import Replay
 from ctxdoc.replay import replay as replay_log
 from ctxdoc.reports.chart import chart_of
 from ctxdoc.reports.replay import replay_report
+from ctxdoc.rows import Row
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
 
@@ -116,7 +117,20 @@ def _replayed(
         read[0] = with_api_counts(read[0], count, quiet=quiet)
         replaying = begin("replaying", len(read[0].requests)) if begin else None
         # Nobody but the replay holds the log, so that it can let go of bodies on the way.
-        return replay_log(read.pop(), only=session, progress=replaying)
+        found = replay_log(read.pop(), only=session, progress=replaying)
+    if not any(map(_tells_something, found.rows)):
+        reasons = dict.fromkeys(row.reason for row in found.rows if row.reason)
+        why = f": {next(iter(reasons))}" if reasons else ""
+        raise NoRequestError(f"no request can be replayed{why}", SEE_FORMATS)
+    return found
+
+
+SEE_FORMATS = "'ctxdoc formats' lists what can be read"
+
+
+def _tells_something(row: Row) -> bool:
+    """Whether anything is known of a request but that there was one."""
+    return bool(row.counters or row.miss or row.waste or row.request.refused)
 
 
 def _draw(found: Replay, plot: str) -> None:

@@ -159,7 +159,7 @@ class _Run:
         """What a message between two answers tells."""
         if entry.type == "user" and RESULT not in bytes(text):
             yield Event.USER_TURN
-        elif entry.type == "system" and entry.subtype in BOUNDARIES:
+        elif entry.type == "system" and text_of(entry.subtype) in BOUNDARIES:
             yield BOUNDARIES[entry.subtype]
         elif entry.type == "system" and entry.subtype == "init":
             session, there = _session(entry), (_names(entry.tools), _names(entry.mcp_servers))

@@ -18,7 +18,7 @@ from ctxdoc.credentials import (
     without_servers_secrets,
     without_tool_secrets,
 )
-from ctxdoc.formats.fold import MARK, Folded, Folder
+from ctxdoc.formats.fold import Folded, Folder
 from ctxdoc.formats.source import Document, Source, reason_of
 from ctxdoc.model import NEUTRAL, NULL, Body, Request, Skipped, Trait
 
@@ -155,16 +155,9 @@ def opens_json(source: Source) -> bool:
     return any(line.lstrip()[:1] in (b"{", b"[") for line in lines)
 
 
-class _Message(Struct):
-    role: str
-
-
 def read_body(raw: Raw | bytes) -> Body:
     """A Messages API body without the credentials in it; raises msgspec.DecodeError for anything else."""
     body = msgspec.json.decode(raw, type=Body)
-    for message in body.messages:
-        if bytes(message) != MARK:
-            msgspec.json.decode(message, type=_Message)
     body = _without_credentials(body)
     members = msgspec.json.decode(raw, type=dict[str, Raw])
     if members.keys() <= EXPECTED:

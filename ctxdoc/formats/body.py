@@ -14,11 +14,19 @@ Privacy
 
 from __future__ import annotations
 
-from msgspec import Raw
+import msgspec
+from msgspec import Raw, Struct
 
 from ctxdoc.formats.base import Format, Item, by_record, read_body
+from ctxdoc.formats.fold import MARK
 from ctxdoc.formats.source import Document, Source
 from ctxdoc.model import Request, Trait
+
+
+class _Message(Struct):
+    """What tells a message of the API from one of a program's own."""
+
+    role: str
 
 
 def _matches(source: Source) -> bool:
@@ -28,6 +36,9 @@ def _matches(source: Source) -> bool:
 def _read(document: Document) -> Item:
     raw = document.data if isinstance(document.data, Raw) else Raw(document.data)
     body = read_body(raw)
+    for message in body.messages:
+        if bytes(message) != MARK:
+            msgspec.json.decode(message, type=_Message)
     return Request(
         source=document.source, line=document.line, model=body.model or "", body=body, raw=raw
     )

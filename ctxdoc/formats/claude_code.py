@@ -238,7 +238,7 @@ def _events(line: _Told) -> Iterator[Event]:
         return
     if line.is_compact_summary is True:
         yield Event.COMPACTION
-    if line.type == "system" and line.subtype in BOUNDARIES:
+    if line.type == "system" and text_of(line.subtype) in BOUNDARIES:
         yield BOUNDARIES[line.subtype]
     said = bytes(line.message if line.type == "user" else line.content)
     if LOGIN.search(said):
@@ -257,7 +257,7 @@ def _has_delta(attachment: Raw) -> bool:
         values = msgspec.json.decode(attachment, type=dict[str, Any])
     except UNREADABLE:
         return False
-    if values.get("type") not in DELTAS or values.get("isInitial") is True:
+    if text_of(values.get("type")) not in DELTAS or values.get("isInitial") is True:
         return False
     return any(values[name] for name in values if name.startswith(("added", "removed", "readded")))
 

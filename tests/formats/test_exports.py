@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from ctxdoc.formats import FORMATS, usage
+from ctxdoc.formats.answer import read_answer
 from ctxdoc.formats.source import Source
 from ctxdoc.formats.wire import OPENAI_BODY
 from ctxdoc.load import read_log
@@ -627,3 +628,96 @@ def test_a_number_of_more_than_64_bits_is_skipped() -> None:
 def test_trace_spans_are_numbered_through_the_lines() -> None:
     found = read("otlp", export(span(**TOKENS), span("2", **TOKENS)), export(span("3", **TOKENS)))
     assert [item.line for item in found] == [1, 2, 3]
+
+
+def usage_parts(**stated: Any) -> tuple[int, ...]:
+    found = usage.any_of(stated)
+    assert found is not None
+    return parts(found)
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        # 8,192 of 9,000 were read, wherever it stands (providers' pages, 2026-11-30)
+        {"prompt_tokens": 9000, "completion_tokens": 7, "cached_tokens": 8192},
+        {
+            "prompt_tokens": 9000,
+            "completion_tokens": 7,
+            "prompt_tokens_details": {"cached_tokens": 8192},
+        },
+        {
+            "prompt_tokens": 9000,
+            "completion_tokens": 7,
+            "prompt_cache_hit_tokens": 8192,
+            "prompt_cache_miss_tokens": 808,
+        },
+        {"completion_tokens": 7, "prompt_cache_hit_tokens": 8192, "prompt_cache_miss_tokens": 808},
+        {"prompt_tokens": 9000, "completion_tokens": 7, "num_cached_tokens": 8192},
+        {"input_tokens": 9000, "output_tokens": 7, "input_tokens_details": {"cached_tokens": 8192}},
+        {
+            "input_tokens": 9000,
+            "output_tokens": 7,
+            "prompt_tokens_details": {"cached_tokens": 8192},
+        },
+        {"promptTokenCount": 9000, "candidatesTokenCount": 7, "cachedContentTokenCount": 8192},
+        {"total_input_tokens": 9000, "total_output_tokens": 7, "total_cached_tokens": 8192},
+        {"inputTokens": 9000, "outputTokens": 7, "cachedInputTokens": 8192},
+        {"inputTokens": 9000, "outputTokens": 7, "inputTokenDetails": {"cacheReadTokens": 8192}},
+        {"tokens": {"input_tokens": 9000, "output_tokens": 7}, "cached_tokens": 8192},
+        # both spellings of one number
+        {
+            "prompt_tokens": 9000,
+            "completion_tokens": 7,
+            "cached_tokens": 8192,
+            "prompt_tokens_details": {"cached_tokens": 8192},
+        },
+        # beside the input: Anthropic, and Bedrock's Converse
+        {"input_tokens": 808, "output_tokens": 7, "cache_read_input_tokens": 8192},
+        {"inputTokens": 808, "outputTokens": 7, "cacheReadInputTokens": 8192},
+    ],
+    ids=" ".join,
+)
+def test_the_cached_part_is_found_where_each_provider_keeps_it(stated: dict[str, Any]) -> None:
+    assert usage_parts(**stated) == (808, 8192, 0, 0, 7)
+
+
+def test_writes_of_an_explicit_cache_are_inside_the_prompt() -> None:
+    """Qwen: 1,500 of 2,000 were written for five minutes."""
+    details = {
+        "cached_tokens": 0,
+        "cache_creation": {"ephemeral_5m_input_tokens": 1500},
+        "cache_creation_input_tokens": 1500,
+    }
+    assert usage_parts(prompt_tokens=2000, completion_tokens=7, prompt_tokens_details=details) == (
+        500,
+        0,
+        1500,
+        0,
+        7,
+    )
+
+
+def test_a_stream_may_keep_its_counters_in_the_choice() -> None:
+    """Kimi's last event."""
+    stated = {"prompt_tokens": 9000, "completion_tokens": 7, "cached_tokens": 8192}
+    events = [{"id": "c", "choices": [{"delta": {}}]}, {"choices": [{"usage": stated}]}]
+    response = read_answer("".join(f"data: {json.dumps(event)}\n\n" for event in events))
+    assert response is not None
+    assert response.usage is not None
+    assert parts(response.usage) == (808, 8192, 0, 0, 7)
+
+
+def test_more_read_than_the_prompt_has_is_flagged_and_kept() -> None:
+    found = usage.any_of(
+        {
+            "prompt_tokens": 249,
+            "completion_tokens": 4,
+            "prompt_tokens_details": {"cached_tokens": 416},
+        }
+    )
+    assert found is not None
+    assert (found.cache_read, found.contradiction) == (
+        416,
+        "416 tokens read are more than the prompt of 249",
+    )

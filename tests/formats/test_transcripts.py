@@ -16,7 +16,7 @@ from ctxdoc.formats.answer import response_of
 from ctxdoc.formats.source import HEAD, PIECE, Source
 from ctxdoc.formats.transcript import Message, read_response
 from ctxdoc.load import read_log
-from ctxdoc.model import Log, Trait, Usage
+from ctxdoc.model import Event, Log, Trait, Usage
 
 SAMPLES = Path(__file__).parents[2] / "fixtures" / "formats"
 T = "2026-11-20T09:00:00.000Z"
@@ -220,6 +220,174 @@ class TestClaudeCodeAgents:
         assert [r.session for r in log.requests] == ["s/a0", "s/b0", "s/a0"]
 
 
+def system(subtype: str, **line: Any) -> dict[str, Any]:
+    head = {"parentUuid": None, "isSidechain": False, "sessionId": "s", "type": "system"}
+    return {**head, "uuid": "u9", "subtype": subtype, **line}
+
+
+def attached(kind: str, **more: Any) -> dict[str, Any]:
+    head = {"parentUuid": None, "isSidechain": False, "sessionId": "s", "type": "attachment"}
+    return {**head, "uuid": "u9", "attachment": {"type": kind, **more}}
+
+
+def typed(text: str, **line: Any) -> dict[str, Any]:
+    return asked(message={"role": "user", "content": text}, **line)
+
+
+RETURNED = asked(
+    message={"role": "user", "content": [{"type": "tool_result", "content": '"is_meta"'}]}
+)
+
+
+class TestClaudeCodeNotes:
+    """What stands between two answers and can explain a miss."""
+
+    @pytest.mark.parametrize(
+        ("row", "events"),
+        [
+            (RETURNED, ()),
+            (asked(), (Event.USER_TURN,)),
+            (typed('a "tool_result" in words'), (Event.USER_TURN,)),
+            (asked(isMeta=True), ()),
+            (system("turn_duration"), ()),
+            (system("compact_boundary"), (Event.COMPACTION,)),
+            (asked(isCompactSummary=True), (Event.COMPACTION, Event.USER_TURN)),
+            (system("microcompact_boundary"), (Event.MICRO_COMPACTION,)),
+            (
+                typed("<local-command-stdout>Login successful</local-command-stdout>"),
+                (Event.LOGIN,),
+            ),
+            (
+                system(
+                    "local_command",
+                    content="<local-command-stdout>Login successful</local-command-stdout>",
+                ),
+                (Event.LOGIN,),
+            ),
+            (typed("I saw: Login successful"), (Event.USER_TURN,)),
+            (typed("<local-command-stdout>Set model</local-command-stdout>"), ()),
+            (
+                typed("<local-command-stdout>Reconnected to files.</local-command-stdout>"),
+                (Event.TOOLS,),
+            ),
+            (attached("mcp_instructions_delta", addedNames=["files"]), (Event.TOOLS,)),
+            (attached("deferred_tools_delta", removedNames=["Old"]), (Event.TOOLS,)),
+            (attached("agent_listing_delta", addedTypes=["reader"]), (Event.TOOLS,)),
+            # nothing came and nothing went, or it is what a session begins with
+            (attached("deferred_tools_delta", addedNames=[], removedNames=[]), ()),
+            (attached("agent_listing_delta", addedTypes=["reader"], isInitial=True), ()),
+            (attached("todo_reminder", addedNames=["x"]), ()),
+            # of a sub-agent
+            (typed("go", isSidechain=True, agentId="b"), ()),
+            (system("compact_boundary", isSidechain=True, agentId="b"), ()),
+            # odd ones
+            (attached("deferred_tools_delta", addedNames=7), (Event.TOOLS,)),
+            ({**asked(), "message": 7}, (Event.USER_TURN,)),
+            ({**system("x"), "subtype": ["x"]}, ()),
+            ({**attached("x"), "attachment": "deferred_tools_delta"}, ()),
+            ("{", ()),
+        ],
+    )
+    def test_a_line_between_two_answers(
+        self, tmp_path: Path, row: Any, events: tuple[Event, ...]
+    ) -> None:
+        one, two = read_log([written(tmp_path / "a.jsonl", answer(1), row, answer(2))]).requests
+        assert (one.events, two.events) == ((), events)
+
+    def test_a_note_waits_for_a_call_and_holds_for_one_alone(self, tmp_path: Path) -> None:
+        refused = answer(2, model="<synthetic>")
+        rows = [answer(1), system("compact_boundary"), refused, answer(3), answer(4)]
+        found = read_log([written(tmp_path / "a.jsonl", *rows)]).requests
+        assert [r.events for r in found] == [(), (Event.COMPACTION,), ()]
+
+    def test_a_note_of_a_sub_agent_is_that_of_its_own_thread(self, tmp_path: Path) -> None:
+        mine = {"isSidechain": True, "agentId": "b"}
+        rows = [answer(1), typed("go", **mine), answer(2), answer(3, **mine), answer(4, **mine)]
+        found = read_log([written(tmp_path / "a.jsonl", *rows)]).requests
+        assert [(r.session, r.events) for r in found] == [
+            ("s", ()), ("s", ()), ("s/b", (Event.USER_TURN,)), ("s/b", ()),
+        ]  # fmt: skip
+
+    def test_another_effort_is_noted_where_it_changes(self, tmp_path: Path) -> None:
+        rows = [answer(n, effort=effort) for n, effort in enumerate(["high", "high", "low"])]
+        found = read_log([written(tmp_path / "a.jsonl", *rows)]).requests
+        assert [r.events for r in found] == [(), (), (Event.EFFORT,)]
+
+    def test_the_weightiest_event_stands_for_all(self, tmp_path: Path) -> None:
+        rows = [answer(1), asked(), system("microcompact_boundary"), answer(2)]
+        (_, found) = read_log([written(tmp_path / "a.jsonl", *rows)]).requests
+        assert found.event is Event.MICRO_COMPACTION
+
+
+def progress(number: int, agent: str = "b9", **message: Any) -> dict[str, Any]:
+    """A line of the main session that tells of an answer of a sub-agent."""
+    inner = answer(number, **message)
+    told = {
+        "type": "assistant",
+        "message": inner["message"],
+        "requestId": inner["requestId"],
+        "uuid": f"p{number}",
+        "timestamp": T,
+    }
+    return {
+        "parentUuid": "u0",
+        "isSidechain": False,
+        "sessionId": "s",
+        "type": "progress",
+        "uuid": f"q{number}",
+        "timestamp": T,
+        "toolUseID": f"agent_msg_{number}",
+        "parentToolUseID": "toolu_1",
+        "data": {"type": "agent_progress", "agentId": agent, "prompt": "go", "message": told},
+    }
+
+
+class TestClaudeCodeProgress:
+    """Calls of sub-agents that the main session alone tells of."""
+
+    def test_they_are_calls_of_the_agents_session(self, tmp_path: Path) -> None:
+        told = progress(3)
+        del told["data"]["agentId"]
+        rows = [answer(1), progress(2), progress(2, usage=counted(output_tokens=90)), told]
+        found = read_log([written(tmp_path / "a.jsonl", *rows)]).requests
+        assert [(r.id, r.session) for r in found] == [
+            ("msg_1", "s"), ("msg_2", "s/b9"), ("msg_3", "s/toolu_1"),
+        ]  # fmt: skip
+        assert [r.usage.output for r in found if r.usage] == [10, 90, 10]
+
+    @pytest.mark.parametrize("named", [True, False])
+    def test_one_that_has_a_line_of_its_own_is_one_call(self, tmp_path: Path, named: bool) -> None:
+        told = progress(2)
+        if not named:
+            del told["data"]["message"]["requestId"]
+        written(tmp_path / "s.jsonl", answer(1), told)
+        written(
+            tmp_path / "s" / "subagents" / "agent-b9.jsonl",
+            answer(2, isSidechain=True, usage=counted(output_tokens=77)),
+        )
+        found = read_log([str(tmp_path)]).requests
+        assert sorted((r.id, r.session, r.usage.output) for r in found if r.usage and r.id) == [
+            ("msg_1", "s", 10),
+            ("msg_2", "s/b9", 77),
+        ]
+
+    @pytest.mark.parametrize(
+        "data",
+        [
+            {"type": "bash_progress", "output": "assistant"},
+            {"type": "agent_progress", "message": {"type": "user"}, "x": "assistant"},
+            {"type": "agent_progress", "message": {"type": "assistant", "message": 7}},
+            {"type": "agent_progress", "message": [{"type": "assistant"}]},
+            "assistant",
+            None,
+        ],
+    )
+    def test_other_progress_is_no_call(self, tmp_path: Path, data: Any) -> None:
+        row = {**progress(2), "data": data, "x": {"type": "assistant"}}
+        log = read_log([written(tmp_path / "a.jsonl", answer(1), row)])
+        assert (len(log.requests), [s.line for s in log.skipped]) == (1, [2])
+
+
 class TestClaudeCodeIsFound:
     """The content tells the format, whatever stands before it."""
 
@@ -233,6 +401,29 @@ class TestClaudeCodeIsFound:
         long = asked(message={"role": "user", "content": 'say "x" \\ ' * 60_000})
         log = read_log([written(tmp_path / "a.jsonl", long, answer(1))])
         assert (log.formats, len(log.requests)) == (("claude_code",), 1)
+
+    @pytest.mark.parametrize(
+        "gone",
+        [
+            ("sessionId",),
+            ("parentUuid",),
+            ("isSidechain", "sessionId"),
+            ("isSidechain", "parentUuid", "sessionId"),
+        ],
+    )
+    def test_without_members_that_say_whose_it_is(
+        self, tmp_path: Path, gone: tuple[str, ...]
+    ) -> None:
+        rows = [{k: v for k, v in row.items() if k not in gone} for row in (asked(), answer(1))]
+        log = read_log([written(tmp_path / "one.jsonl", *rows)])
+        assert log.formats == ("claude_code",)
+        assert [r.session for r in log.requests] == ["one" if "sessionId" in gone else "s"]
+
+    def test_lines_that_name_each_other_end(self, tmp_path: Path) -> None:
+        rows = [answer(n, isSidechain=True, uuid=f"u{n}", parentUuid=f"u{3 - n}") for n in (1, 2)]
+        rows += [answer(3, isSidechain=True, uuid="u3", parentUuid="u3")]
+        found = read_log([written(tmp_path / "a.jsonl", *rows)]).requests
+        assert [r.session for r in found] == ["s/u1", "s/u1", "s/u3"]
 
     def test_a_body_that_quotes_a_transcript_is_none(self, tmp_path: Path) -> None:
         body = {"messages": [{"role": "user", "content": json.dumps(answer(1))}]}
@@ -328,6 +519,35 @@ class TestPi:
         (request,) = read_log([written(tmp_path / "a.jsonl", PI, row)]).requests
         assert request.refused == ""
 
+    @pytest.mark.parametrize(
+        ("between", "events"),
+        [
+            ([], ()),
+            (["user"], (Event.USER_TURN,)),
+            (["compaction"], (Event.COMPACTION,)),
+            (["low", "user"], (Event.THINKING, Event.USER_TURN)),
+            # what came back to what it was did not change
+            (["low", "high", "user"], (Event.USER_TURN,)),
+            # set while the turn runs: it holds from the next word of the user's on
+            (["user", "low"], (Event.USER_TURN,)),
+            (["low"], (Event.THINKING,)),
+        ],
+    )
+    def test_what_is_noted_between_two_calls(
+        self, tmp_path: Path, between: list[str], events: tuple[Event, ...]
+    ) -> None:
+        lines = {
+            "user": {"type": "message", "message": {"role": "user", "content": "go"}},
+            "compaction": {"type": "compaction", "summary": "so far"},
+        }
+        levels = [{"type": "thinking_level_change", "thinkingLevel": n} for n in ("low", "high")]
+        lines |= dict(zip(("low", "high"), levels, strict=True))
+        used = pi_answer({"input": 3, "output": 1, "cacheRead": 0, "cacheWrite": 9})
+        aborted = pi_answer({"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0})
+        rows = [PI, lines["high"], used, *(lines[each] for each in between), aborted, used]
+        first, *_, last = read_log([written(tmp_path / "a.jsonl", *rows)]).requests
+        assert (first.events, set(last.events)) == ((), set(events))
+
     def test_broken_line_costs_one_record(self, tmp_path: Path) -> None:
         bad = pi_answer({"input": 1.5})
         log = read_log([written(tmp_path / "a.jsonl", PI, bad, '{"type":', pi_answer())])
@@ -384,6 +604,34 @@ class TestAgentSdk:
     def test_sub_agent_has_a_session_of_its_own(self, tmp_path: Path) -> None:
         log = read_log([written(tmp_path / "a", sdk(1), sdk(2, parent="toolu_9"), sdk(3))])
         assert [r.session for r in log.requests] == ["a", "a/toolu_9", "a"]
+
+    @pytest.mark.parametrize(
+        ("row", "events"),
+        [
+            ({"type": "user", "message": {"content": "go"}}, (Event.USER_TURN,)),
+            ({"type": "user", "message": {"content": [{"type": "tool_result"}]}}, ()),
+            ({"type": "system", "subtype": "compact_boundary"}, (Event.COMPACTION,)),
+            ({"type": "system", "subtype": "init", "tools": ["a", "b"]}, ()),
+            ({"type": "system", "subtype": "init", "tools": ["a"]}, (Event.TOOLS,)),
+            (
+                {
+                    "type": "system",
+                    "subtype": "init",
+                    "tools": ["a", "b"],
+                    "mcp_servers": [{"name": "m"}],
+                },
+                (Event.TOOLS,),
+            ),
+            ({"type": "system", "subtype": "init", "tools": 7, "mcp_servers": "m"}, (Event.TOOLS,)),
+        ],
+    )
+    def test_what_is_noted_between_two_answers(
+        self, tmp_path: Path, row: dict[str, Any], events: tuple[Event, ...]
+    ) -> None:
+        begun = {"type": "system", "subtype": "init", "session_id": "a", "tools": ["a", "b"]}
+        row = {**row, "session_id": "a", "parent_tool_use_id": None}
+        _, found = read_log([written(tmp_path / "a", sdk(1), begun, row, sdk(2))]).requests
+        assert found.events == events
 
     def test_partial_messages_bring_the_final_output(self, tmp_path: Path) -> None:
         split = {"ephemeral_5m_input_tokens": 2, "ephemeral_1h_input_tokens": 5}
