@@ -11,7 +11,13 @@ from ctxdoc.cache import Outcome, Relax
 from ctxdoc.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS, Case, Part
 from ctxdoc.causes.changed_text import similarity
 from ctxdoc.causes.content import similar_systems, tool_names
-from ctxdoc.causes.history import INJECTED, asks_anew, looks_like_summary, text_of
+from ctxdoc.causes.history import (
+    INJECTED,
+    asks_anew,
+    looks_like_summary,
+    quoted_history,
+    text_of,
+)
 from ctxdoc.causes.sharing import has_other_user, is_promised, sharable_tokens
 from ctxdoc.causes.undocumented import both_of_a_batch
 from ctxdoc.diff import Change, common_segments, find_divergence, iter_changes
@@ -223,7 +229,8 @@ def _attributed(case: Case, alive: int | None) -> Case:
     if _reads_another(case, read):
         return replace(case, part=Part.NOTHING)
     related, cached = _sharable(case)
-    if related and not case.asked and not is_promised(case) and not _goes_on(case):
+    told = case.asked and not has_other_user(case)
+    if related and not told and not is_promised(case) and not _goes_on(case):
         related, cached = False, case.outcome.could_read[Relax.REACH]
         case = replace(case, sharable=sharable_tokens(case))
     could = case.outcome.could_read
@@ -369,7 +376,15 @@ def _sharable(case: Case) -> tuple[bool, int]:
         return True, _cached_by(before, None)
     if _same_agent(case):
         return True, _cached_by(before, Section.MESSAGES)
+    if _is_said(case) and quoted_history(case) is not None:
+        return True, _cached_by(before, None)
     return False, reach
+
+
+def _is_said(case: Case) -> bool:
+    """Whether the log, or the person who asks, says that two requests belong together."""
+    one, two = case.before.request, case.after.request
+    return case.asked or bool(one.session and one.session == two.session)
 
 
 def _ends_within(change: Change, after: Prefix) -> bool:
@@ -394,7 +409,9 @@ def _marks_too_late(case: Case) -> bool:
 def _goes_on(case: Case) -> bool:
     """Whether two requests are of one conversation, as the log or their messages tell."""
     one, two = case.before.request, case.after.request
-    return bool(one.session and one.session == two.session) or _continues(case)
+    if one.session and one.session == two.session:
+        return True
+    return not has_other_user(case) and _continues(case)
 
 
 LONG_MESSAGE = 400
@@ -410,7 +427,7 @@ def _continues(case: Case) -> bool:
     if not before or not after:
         return False
     one, two = case.before.request, case.after.request
-    said = case.asked or bool(one.session and one.session == two.session)
+    said = _is_said(case)
     known = {s.digest: s for s in before}
     shared = [known[s.digest] for s in after if s.digest in known and _is_said_once(s)]
     if are_apart(one, two):

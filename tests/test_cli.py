@@ -93,7 +93,12 @@ def test_the_price_is_that_of_the_reported_counters() -> None:
     63*3 + 2309*3.75 + 284*15 = 189 + 8658.75 + 4260 = 13107.75; read instead, 2309*0.3 = 692.7.
     """
     cost = json.loads(run("diagnose", *DEAD, "--format", "json").stdout)["cost"]
-    assert cost == {"paid": "0.01310775", "if_hit": "0.0051417", "lost": "0.00796605"}
+    assert cost == {
+        "paid": "0.01310775",
+        "if_hit": "0.0051417",
+        "lost": "0.00796605",
+        "corrected": None,
+    }
 
 
 def test_markdown_is_for_an_issue() -> None:

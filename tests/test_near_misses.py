@@ -595,6 +595,81 @@ def changed_tool_not_deferred(a: Record, b: Record) -> None:
     simulate(a, b)
 
 
+@near_miss("undocumented_setting_changed", "miss-with-identical-prefix", "provider_side_miss")
+def one_place_of_inference(a: Record, b: Record) -> None:
+    a["request"]["inference_geo"] = b["request"]["inference_geo"] = "us"
+
+
+@near_miss("other_model_answered", "miss-with-identical-prefix", "provider_side_miss")
+def one_model_answers_by_two_names(a: Record, b: Record) -> None:
+    model = a["request"]["model"].removesuffix("-20250929")
+    a["response"]["model"], b["response"]["model"] = model, f"{model}-20250929"
+
+
+@near_miss("per_user_prefix", "marker-moved-forward", "none")
+def users_of_one_prompt(a: Record, b: Record) -> None:
+    two_users(a, b)
+    b["request"]["system"] = a["request"]["system"]
+
+
+@near_miss(
+    "compaction_state_lost",
+    "server-writes-a-compaction-block",
+    "none",
+    "breakpoint_missing_on_history",
+)
+def the_block_is_given_back(a: Record, b: Record) -> None:
+    goes_on_behind_compaction(a, b, b["response"]["content"])
+
+
+@near_miss("message_shape_invalid", "tool-call-ids-made-anew", "tool_call_id_regenerated")
+def refused_shape_that_was_answered(_: Record, b: Record) -> None:
+    assert b["response"]["usage"]
+
+
+def other_place_of_inference(_: Record, b: Record) -> None:
+    b["request"]["inference_geo"] = "us"
+
+
+def another_model_answers(_: Record, b: Record) -> None:
+    b["response"]["model"] = "claude-opus-4-8"
+
+
+def two_users(a: Record, b: Record) -> None:
+    """The first requests of two users whose names stand ahead of what both share."""
+    b["request"] = deepcopy(a["request"])
+    for record, name in ((a, "Ann"), (b, "Bob")):
+        record["request"]["metadata"] = {"user_id": name}
+        system = record["request"]["system"]
+        system[0]["text"] = f"You help {name}. {system[0]['text']}"
+        system[-1]["cache_control"] = {"type": "ephemeral"}
+        record["request"]["messages"] = [{"role": "user", "content": f"I am {name}."}]
+    simulate(a, b)
+
+
+def goes_on_behind_compaction(a: Record, b: Record, content: list[Any]) -> None:
+    """The request after the one whose answer begins with a compaction block."""
+    a.clear()
+    a.update(deepcopy(b))
+    said = {"role": "assistant", "content": content}
+    asked = {"role": "user", "content": [{"type": "text", "text": "And then?"}]}
+    b["request"]["messages"] += [said, asked]
+    b["timestamp"] = "2026-10-19T09:01:30.000Z"
+    simulate(b)
+
+
+def only_the_text_is_kept(a: Record, b: Record) -> None:
+    text = [block for block in b["response"]["content"] if block["type"] == "text"]
+    goes_on_behind_compaction(a, b, text)
+
+
+def a_result_without_its_call(_: Record, b: Record) -> None:
+    messages = b["request"]["messages"]
+    first = next(i for i, m in enumerate(messages) if m["role"] == "assistant")
+    del messages[first]
+    b["response"] = None
+
+
 def overloaded(_: Record, b: Record) -> None:
     b["status"], b["response"] = 529, None
 
@@ -604,6 +679,11 @@ def as_recorded(_: Record, b: Record) -> None:
 
 
 BUILT: dict[str, tuple[str, Change]] = {
+    "undocumented_setting_changed": ("miss-with-identical-prefix", other_place_of_inference),
+    "other_model_answered": ("miss-with-identical-prefix", another_model_answers),
+    "per_user_prefix": ("marker-moved-forward", two_users),
+    "compaction_state_lost": ("server-writes-a-compaction-block", only_the_text_is_kept),
+    "message_shape_invalid": ("tool-call-ids-made-anew", a_result_without_its_call),
     "beta_set_changed": ("miss-with-identical-prefix", other_betas),
     "bound_thinking_refused": ("bound-thinking-behind-new-instructions", as_recorded),
     "system_edited": ("marker-moved-forward", reword_system),

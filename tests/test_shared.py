@@ -215,12 +215,15 @@ def test_the_rewrites_of_the_transcript_are_those_of_the_samples(samples: Path) 
     main = [row for row in found.rows if "/" not in row.session]
     missed = {str(place): row.miss for place, row in enumerate(main, start=1) if row.miss}
     avoidable = {place: miss for place, miss in missed.items() if miss.avoidable is not False}
-    assert {p: miss.tokens for p, miss in avoidable.items()} == {
-        p: row["rewritten"] for p, row in truth["avoidable_rebuilds"].items()
-    }
-    assert {p: round(float(miss.cost or 0), 6) for p, miss in avoidable.items()} == {
-        p: row["premium"] for p, row in truth["avoidable_rebuilds"].items()
-    }
+    kept = {}
+    # The truth counts the few tokens of each turn's end, which were never cached.
+    for place, row in truth["avoidable_rebuilds"].items():
+        miss = avoidable.pop(place)
+        kept[place] = miss
+        assert 0 <= row["rewritten"] - (miss.tokens or 0) <= 4
+        assert float(miss.cost or 0) == pytest.approx(row["premium"], abs=4 * 6.25e-6)
+    assert not avoidable
+    avoidable = kept
     assert [miss.cause for miss in avoidable.values()] == [
         "ttl_expired", "prefix_changed", "model_changed",
     ]  # fmt: skip
@@ -281,13 +284,14 @@ def test_the_compaction_of_the_wire_log_and_the_session_after_it_are_explained()
 
 def test_the_full_misses_of_the_long_sessions_are_those_that_were_counted() -> None:
     """formats.md: of 49 full misses 5 follow a gap, 7 a thinking-level change, 2 a compaction, and 35
-    have nothing that explains them. One level change follows a gap as well."""
+    have nothing that explains them. One level change follows a gap as well, and in three the level was
+    again what it had been at the call before: it did not change."""
     counts = Counter(row.miss.cause for row in replayed(REAL / "pi-mono").rows if row.miss)
     assert sum(counts.values()) == 49
     assert counts["ttl_expired"] == 5
-    assert counts["thinking_settings_changed"] in (6, 7)
+    assert counts["thinking_settings_changed"] == 7 - 1 - 3
     assert counts["history_compacted"] == 2
-    assert counts["prefix_changed"] in (35, 36)
+    assert counts["prefix_changed"] == 49 - 5 - 3 - 2
 
 
 def test_estimates_without_counters_are_as_good_as_they_say() -> None:
