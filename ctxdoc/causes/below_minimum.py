@@ -9,6 +9,9 @@ Example
 What to do
     Put more stable content before the breakpoint, or drop it. The minimum counts the whole prefix,
     not the block.
+How sure it can be
+    Certain where both counters are 0 and the model's minimum is documented. Possible up to twice the
+    minimum, where users measured another limit than the page says, and where the minimum is assumed.
 """
 
 from __future__ import annotations

@@ -8,6 +8,9 @@ Example
     A library marks the block before the last text, which is thinking.
 What to do
     Walk back to the nearest text, tool_use or tool_result block.
+How sure it can be
+    Certain where the log holds the API's refusal, likely where it holds no answer: the rule is the vendor's
+    (facts 1.2). An answer with counters says that it was accepted, and nothing is said.
 """
 
 from __future__ import annotations

@@ -9,6 +9,9 @@ Example
     One breakpoint on the system prompt, and a tool loop of twenty requests behind it.
 What to do
     Add one breakpoint on the last block of the newest message, and move it with the conversation.
+How sure it can be
+    Certain where both bodies show it and the counters agree: what is equal behind the last breakpoint was
+    paid in full. It is waste and no miss, since nothing of it was cached.
 """
 
 from __future__ import annotations

@@ -9,6 +9,9 @@ Example
     One user message with instructions and the row, marked as a whole.
 What to do
     Split the block at the boundary: what stays first, with the breakpoint; what changes behind it.
+How sure it can be
+    Certain where both requests wrote the entry and the counters of both agree. It is never said where an
+    entry was read by any request: then it is of use to somebody.
 """
 
 from __future__ import annotations

@@ -8,6 +8,9 @@ Example
     The client used four, a proxy added a fifth.
 What to do
     Count the breakpoints of tools, system and messages together, and drop the oldest message's first.
+How sure it can be
+    Certain where the log holds the API's refusal, likely where it holds no answer: the rule is the vendor's
+    (facts 1.2). An answer with counters says that it was accepted, and nothing is said.
 """
 
 from __future__ import annotations

@@ -218,6 +218,12 @@ def _text_order(case: Case, change: Change) -> Order | None:
     return find_order(before, after) if spoken else None
 
 
+def spelling_proof(case: Case) -> Confidence:
+    """How sure a difference of spelling is: where a recorder parsed the bodies it may be the recorder's."""
+    exact = case.before.request.is_exact and case.after.request.is_exact
+    return case.proof if exact else Confidence.POSSIBLE
+
+
 def find_leaf(case: Case, same: Callable[[Json, Json], bool]) -> Place | None:
     """The first differing value for which the comparison says that both are the same."""
     for change in case.changes:

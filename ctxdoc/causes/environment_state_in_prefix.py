@@ -9,6 +9,9 @@ Example
     "Status: (clean)" becomes "Status: M src/parser.txt" in the second system block.
 What to do
     Take the snapshot once a session, give changes in the newest message, or offer a tool for it.
+How sure it can be
+    Likely at most: that the text changed stands in both bodies; that it is live state is read from its
+    label.
 """
 
 from __future__ import annotations

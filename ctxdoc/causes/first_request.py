@@ -8,6 +8,8 @@ Example
     The record before belongs to another conversation, a title call of another model.
 What to do
     Nothing. Compare requests of one conversation.
+How sure it can be
+    As sure as the log is whole: a request that is not in it may have written the prefix.
 """
 
 from __future__ import annotations

@@ -9,6 +9,8 @@ Example
     messages[-8:] on every request.
 What to do
     Drop many messages rarely, or compact once and then only append.
+How sure it can be
+    Certain where both bodies show that messages moved up unchanged, and counters and times agree.
 """
 
 from __future__ import annotations

@@ -10,6 +10,9 @@ Example
     "[image data removed - already processed]" in place of the screenshot.
 What to do
     Keep images for some turns and remove old ones rarely and together; send them smaller instead.
+How sure it can be
+    Certain where both bodies show it, and counters and times agree. That the first image to come moves all
+    messages is the vendor's rule (facts 1.7).
 """
 
 from __future__ import annotations

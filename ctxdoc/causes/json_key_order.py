@@ -15,13 +15,14 @@ What to do
     names before they are joined.
 How sure it can be
     Certain where both bodies and the counters agree: both sides are compared member by member, and nothing
-    but the order may differ.
+    but the order may differ. Possible for the keys of JSON itself where a recorder parsed the bodies: their
+    order may be the recorder's. Text is kept by all of them.
 """
 
 from __future__ import annotations
 
 from ctxdoc.causes.base import Case, Cause, Group, Match, Part
-from ctxdoc.causes.content import find_key_order
+from ctxdoc.causes.content import find_key_order, spelling_proof
 from ctxdoc.causes.reordered import Order
 
 
@@ -30,11 +31,12 @@ def _match(case: Case) -> Match | None:
     if found is None:
         return None
     place = found.place
+    in_text = isinstance(place.before, str) and isinstance(place.after, str)
     data = "equal as data, " if found.order is Order.MEMBERS else ""
     return Match(
         explanation=f"{place.pointer} holds the same {found.order} in another order: {data}another "
         "text in the prompt.",
-        confidence=case.proof,
+        confidence=case.proof if in_text else spelling_proof(case),
         pointer=place.pointer,
     )
 

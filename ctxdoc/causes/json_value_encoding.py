@@ -10,12 +10,15 @@ Example
     {"value": 1.0} in a stored tool call comes back as {"value": 1}.
 What to do
     Store and replay argument texts as they were received.
+How sure it can be
+    Certain where the log keeps the bodies as they were sent, and counters and times agree. Where a recorder
+    parsed them, possible: the spelling may be the recorder's.
 """
 
 from __future__ import annotations
 
 from ctxdoc.causes.base import Case, Cause, Group, Match, Part
-from ctxdoc.causes.content import find_leaf, same_json_value
+from ctxdoc.causes.content import find_leaf, same_json_value, spelling_proof
 
 
 def _match(case: Case) -> Match | None:
@@ -25,7 +28,7 @@ def _match(case: Case) -> Match | None:
     return Match(
         explanation=f"{leaf.pointer} has the same value in another spelling; the prompt holds the "
         "spelling.",
-        confidence=case.proof,
+        confidence=spelling_proof(case),
         pointer=leaf.pointer,
     )
 

@@ -10,6 +10,9 @@ Example
     24 documents as 24 text blocks in one message.
 What to do
     Leave a second breakpoint on the last block of the earlier request, or join blocks.
+How sure it can be
+    Certain where the times are known and the counters read just what the lookback reaches. That runs of
+    tool calls count once holds on the Claude API; for other platforms it is not documented (facts 1.3).
 """
 
 from __future__ import annotations

@@ -10,6 +10,9 @@ Example
 What to do
     Fetch memories once a session, or append them to the newest user message behind the last
     breakpoint; read instruction files at the start only.
+How sure it can be
+    Likely at most: that the text changed stands in both bodies; that it was recalled or read again is read
+    from its label.
 """
 
 from __future__ import annotations

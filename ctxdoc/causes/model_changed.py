@@ -8,6 +8,9 @@ Example
     A fallback, a picker, an advisor, a router.
 What to do
     Do not switch inside a session; give side work to another model with a small context of its own.
+How sure it can be
+    Certain where both requests hold one conversation, and counters and times agree; entries belong to one
+    model (facts 1.1). Two conversations with two models are no change.
 """
 
 from __future__ import annotations

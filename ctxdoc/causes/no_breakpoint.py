@@ -9,6 +9,9 @@ Example
 What to do
     Mark the last system block and the newest message, or set cache_control at the top level of the
     body; check the body that leaves the process.
+How sure it can be
+    Certain where both counters are 0. Where the log has no counters, a breakpoint may have been added behind
+    the recorder: likely.
 """
 
 from __future__ import annotations

@@ -14,6 +14,9 @@ Example
     request.
 What to do
     Record the requests themselves and diagnose them.
+How sure it can be
+    Possible where the counters alone speak: they show that tokens were paid again, and not why. Likely where
+    the API itself gives a reason, or where the log notes something that fits.
 """
 
 from __future__ import annotations

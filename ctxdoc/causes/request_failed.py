@@ -8,6 +8,8 @@ Example
     A prompt longer than the model's window; too many requests a minute.
 What to do
     See the API's message, and compare requests that were answered.
+How sure it can be
+    Certain: the log holds the API's answer.
 """
 
 from __future__ import annotations

@@ -8,6 +8,9 @@ Example
     A router sends the second request to another cloud.
 What to do
     Pin one provider for the conversation, or use a sticky session key.
+How sure it can be
+    Certain where the log names both places, and counters and times agree. Requests of two files are not
+    compared across places: they need not have to do with each other.
 """
 
 from __future__ import annotations

@@ -8,6 +8,9 @@ Example
     A search tool is added for one turn; speed "fast" for one request.
 What to do
     Send the same features all session long, and say in a message when one is wanted.
+How sure it can be
+    Certain where both bodies show it, and counters and times agree: what is lost by it is documented
+    (facts 1.7).
 """
 
 from __future__ import annotations

@@ -8,6 +8,9 @@ Example
     An answer is stored after strip(); a no-break space became a space.
 What to do
     Replay exactly what was sent; tidy only what people are shown.
+How sure it can be
+    Certain where both bodies show that nothing but white space or Unicode form differs, and counters and
+    times agree.
 """
 
 from __future__ import annotations

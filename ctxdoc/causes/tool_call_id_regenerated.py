@@ -8,6 +8,9 @@ Example
     A translator gives random ids to calls that come without one, on every request.
 What to do
     Keep the id that the API gave, or derive it from the call's position or content.
+How sure it can be
+    Certain where both bodies show the same calls under other ids, each old one with one new one, and
+    counters and times agree.
 """
 
 from __future__ import annotations

@@ -8,6 +8,9 @@ Example
     The last step forces one tool for the final answer.
 What to do
     Keep tool_choice at auto and ask for the tool in the prompt, or accept the one rewrite.
+How sure it can be
+    Certain where both bodies show it, and counters and times agree: what is lost by it is documented
+    (facts 1.7).
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@ Example
     A temporary file's random name is printed into a description.
 What to do
     Make the definition once a session; use fixed names, and tell what varies in a message.
+How sure it can be
+    Certain where both bodies show it, and counters and times agree.
 """
 
 from __future__ import annotations

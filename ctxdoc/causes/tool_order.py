@@ -8,6 +8,8 @@ Example
     A tool server reconnects and its tools go to the end of the list; a set or a map is iterated.
 What to do
     Sort the tools by name before every request.
+How sure it can be
+    Certain where both bodies hold the same definitions byte for byte, and counters and times agree.
 """
 
 from __future__ import annotations

@@ -9,6 +9,9 @@ Example
 What to do
     Send the same tools all session long; answer calls to an absent server with an error result.
     Where tools must come later, use `defer_loading` with tool search.
+How sure it can be
+    Certain where both bodies show it, and counters and times agree. Likely where a transcript notes that
+    tools came or went. Two conversations with other tools are two agents, and nothing is said.
 """
 
 from __future__ import annotations

@@ -8,6 +8,9 @@ Example
     A plain breakpoint on the tools and ttl 1h on the system prompt.
 What to do
     Give the earlier breakpoint ttl 1h too, or leave it out.
+How sure it can be
+    Certain where the log holds the API's refusal, likely where it holds no answer: the rule is the vendor's
+    (facts 1.4). An answer with counters says that it was accepted, and nothing is said.
 """
 
 from __future__ import annotations

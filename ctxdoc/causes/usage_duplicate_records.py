@@ -8,6 +8,8 @@ Example
     Two records with msg_same0001 and the same usage.
 What to do
     Group by response id and count each once, keeping the record with the largest output count.
+How sure it can be
+    Certain: both records carry one response id. An id that a recorder blotted out names no response.
 """
 
 from __future__ import annotations

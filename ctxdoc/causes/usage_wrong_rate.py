@@ -14,6 +14,9 @@ Example
     One-hour writes cost 2 times the input price, and the tracker took 1.25.
 What to do
     Price the parts apart: ephemeral_1h and ephemeral_5m writes, reads, and the uncached rest.
+How sure it can be
+    Certain where the recorded cost fits one known mistake within 1 %. Likely where several fit, or none and
+    it is far off. A cost of 0 is at most possible: it may mean that nobody wrote it down.
 """
 
 from __future__ import annotations
