@@ -230,7 +230,8 @@ def _attributed(case: Case, alive: int | None) -> Case:
         return replace(case, part=Part.NOTHING)
     related, cached = _sharable(case)
     told = case.asked and not has_other_user(case)
-    if related and not told and not is_promised(case) and not _goes_on(case):
+    differs = related and not told and case.divergence is not None
+    if differs and not _goes_on(case) and not is_promised(case):
         related, cached = False, case.outcome.could_read[Relax.REACH]
         case = replace(case, sharable=sharable_tokens(case))
     could = case.outcome.could_read

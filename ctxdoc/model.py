@@ -230,6 +230,8 @@ class Response(Struct, frozen=True, kw_only=True, gc=False):
     def prompt_passes(self) -> tuple[Usage, ...]:
         """The counters of each pass of the model itself, where they are listed; the first is that over
         the prompt as it was sent."""
+        if not self.passes:
+            return ()
         return tuple([each.usage for each in self.passes if each.kind == "message"])
 
 
