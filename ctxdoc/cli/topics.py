@@ -22,6 +22,22 @@ TOPICS = {
 
   Step 1 is "recorded" where the log holds the same prompt twice, and "replayed" where the cache model
   answers what a second sending would read.""",
+    "evidence": """What is believed, and how sure a cause can be
+
+  order        The API's own word in the answer and its counters; what the log states (ids, times, order,
+               headers); the bodies; the cache model; an assumption. A later one never outweighs an
+               earlier one, and no number changes its origin on the way.
+  counters     of one pass over the prompt tell exact sizes, and what was read and written. Sums over
+               several passes (tools that the API ran) tell money only.
+  miss         Prefix that an earlier request had cached, that the later one shares, in time and at the same
+               place, and that it did not read. Never more than was cached, nor where as much was read.
+  compared     Two requests are compared where one can go on from the other: the log says so, or they share
+               at least the model's minimum, or more than one short message. Files of a folder without
+               times, other clients and other days are not.
+  certain      The API says it; or both bodies show it, both counters and the times are known, and the model
+               reads what was read.
+  likely       One of these is missing or assumed, and a rule of the vendor fits.
+  possible     It fits, and so do others; or nobody documents it.""",
     "rules": """The cache rules that ctxdoc applies (prompt-caching page, 2026-10-08)
 
   The prompt is compared byte by byte in render order: tools, system, messages. An entry is
@@ -35,11 +51,15 @@ TOPICS = {
   miss       Prefix that was cached and could have been read, but was not. Its price is what the
              request would have cost less, had it been read. A compaction is a miss that is not
              avoidable; "unknown" stands where the log has no bodies to tell.
+             Where as much was read as the request before had read and written, there is none.
   waste      Money that is lost although nothing cached was missed: history behind the last
-             breakpoint, or no breakpoint at all, is paid in full each time.
+             breakpoint, or no breakpoint at all, is paid in full each time; text that all users send
+             stands behind what is each one's own.
+  pauses     What was lost to pauses over the lifetime of an entry, and what an hour's lifetime or a
+             keep-alive would have cost and saved over the same log.
   oracle     The least that caching can do for the prompts as they were sent: what is sent again is
-             written once, nothing expires, breakpoints are free. Prompts with a fault mended can
-             cost less than that.
+             written once, nothing expires, breakpoints are free; below the model's minimum nothing
+             is cached. Prompts with a fault mended can cost less than that.
   check      How many requests the cache model reproduces: what it reads, writes and pays in full is
              within 3 % or 20 tokens of the reported counters. Requests that calls outside of the log
              had warmed are counted apart, and those of several passes (server tools).
@@ -47,7 +67,9 @@ TOPICS = {
              begins, a what each turn adds, R² how well the line fits. n turns send n·P + a·n²/2 by the
              law, n·P + a·n(n+1)/2 exactly. From turn 2·P/a on more than half of it is history that is
              sent again. A stretch ends where the prompt falls: a compaction, a clearing, another
-             prefix.
+             prefix. Where the line does not fit, its largest error is shown and nothing is foretold.
+  counting   Faults of the log itself: cached tokens that it counts twice, a cost that a tracker got
+             wrong. The reported numbers stay; the corrected sum stands beside them.
   block      One tool definition, system block, message block or image. Its cost over its life is its
              share of what every request that held it read, wrote and paid in full.
   lost       In the list of what to do: money that was for nothing. "These cost" stands for blocks
