@@ -165,10 +165,11 @@ TOPICS = {
              compaction or a cut writes tools and system prompt again; rolling_1h keeps them.""",
     "exit-codes": """Exit codes
 
-  0    done
-  1    done, and --exit-code was given and the cache is not alive (a cold one is not, either)
-  2    nothing was analysed: wrong arguments or an unreadable file
-  3    nothing was analysed: no usable request in the input
+  0    done; every limit of the gate held
+  1    done; a limit of the gate is broken, or --exit-code was given and the cache is not alive (a cold one
+       is not, either)
+  2    nothing was analysed: wrong arguments, an unreadable file, bad settings
+  3    nothing was analysed: no usable request in the input; or the gate could not check what it was asked to
   70   a fault in ctxdoc itself""",
 }
 """Name → page; the first line is its title."""
