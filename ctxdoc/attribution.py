@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from ctxdoc.api_word import api_word
-from ctxdoc.cache import Outcome, Relax
+from ctxdoc.cache import Outcome, Relax, places_differ
 from ctxdoc.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS, Case, Part
 from ctxdoc.causes.changed_text import similarity
 from ctxdoc.causes.content import similar_systems, tool_names
@@ -226,19 +226,21 @@ def _attributed(case: Case, alive: int | None) -> Case:
     if case.refusal is not None or case.after.request.refused:
         return replace(case, part=Part.REFUSAL)
     read = _first_read(case)
-    if _reads_another(case, read):
+    if _reads_another(case, read) and not _is_same_head(case):
         return replace(case, part=Part.NOTHING)
     related, cached = _sharable(case)
-    told = case.asked and not has_other_user(case)
-    differs = related and not told and case.divergence is not None
+    one, two = case.before.request, case.after.request
+    elsewhere = places_differ(one.place, two.place)
+    differs = related and (case.divergence is not None or elsewhere)
     if differs and not _goes_on(case) and not is_promised(case):
         related, cached = False, case.outcome.could_read[Relax.REACH]
         case = replace(case, sharable=sharable_tokens(case))
     could = case.outcome.could_read
     # Entries of other requests that go on differently are no part of this comparison.
     reached = [max(read, min(_as_read(tokens, read), case.identical)) for tokens in could]
-    # What had ended would have been lost without a difference too.
-    ended = 0 if alive is None else max(0, cached - max(alive, reached[Relax.REACH]))
+    # What had ended would have been lost without a difference too; to another model no time matters.
+    timeless = alive is None or case.before.prefix.root != case.after.prefix.root
+    ended = 0 if timeless else max(0, cached - max(alive or 0, reached[Relax.REACH]))
     rest = max(0, cached - ended - reached[Relax.REACH])
     appended = case.divergence is None
     due = {
@@ -349,6 +351,14 @@ def _reads_another(case: Case, read: int) -> bool:
     return read > case.identical + slack
 
 
+def _is_same_head(case: Case) -> bool:
+    """Whether nothing but messages differs, in a conversation that goes on: what it read belongs to an
+    earlier part of the same one."""
+    change = case.divergence
+    inside = change is not None and change.level is Section.MESSAGES
+    return inside and len(case.after.prefix.row) > 1 and _continues(case)
+
+
 def _as_read(tokens: int, read: int) -> int:
     """A computed size that is the reported one but for the rounding inside its interval."""
     return read if abs(tokens - read) <= max(TOLERANCE_TOKENS, TOLERANCE_SHARE * read) else tokens
@@ -373,6 +383,9 @@ def _sharable(case: Case) -> tuple[bool, int]:
         if reach or not _marks_too_late(case):
             return True, reach
         return (False, 0) if case.was_read else (True, _cached_by(before, None))
+    if before.prefix.root != case.after.prefix.root and not _goes_on_elsewhere(case):
+        # Entries belong to one model: a side call of another one could share nothing.
+        return False, reach
     if _continues(case):
         return True, _cached_by(before, None)
     if _same_agent(case):
@@ -380,6 +393,14 @@ def _sharable(case: Case) -> tuple[bool, int]:
     if _is_said(case) and quoted_history(case) is not None:
         return True, _cached_by(before, None)
     return False, reach
+
+
+def _goes_on_elsewhere(case: Case) -> bool:
+    """Whether a conversation goes on with another model: the same tools and system prompt, and more
+    messages than before."""
+    before, after = case.before.prefix, case.after.prefix
+    longer = len(after.as_sent.row) > len(before.as_sent.row)
+    return longer and _are_one_agent(case) and (_extends(case) or _continues(case))
 
 
 def _is_said(case: Case) -> bool:
@@ -412,7 +433,12 @@ def _goes_on(case: Case) -> bool:
     one, two = case.before.request, case.after.request
     if one.session and one.session == two.session:
         return True
-    return not has_other_user(case) and _continues(case)
+    if has_other_user(case):
+        return False
+    blocks = [_blocks(exchange.prefix.as_sent) for exchange in (case.before, case.after)]
+    if case.asked and all(blocks) and blocks[0][0].digest == blocks[1][0].digest:
+        return True
+    return _continues(case, said=False)
 
 
 LONG_MESSAGE = 400
@@ -421,14 +447,15 @@ EQUAL_MESSAGES = 2
 """Shorter ones that tell it."""
 
 
-def _continues(case: Case) -> bool:
+def _continues(case: Case, *, said: bool | None = None) -> bool:
     """Whether both requests hold the same conversation: the log or the person who asks says so, or they
-    share more than the minimum of the prompt, or more than one short message."""
+    share more than the minimum of the prompt, or more than one short message. With `said` that is given,
+    and not asked of the case."""
     before, after = (_blocks(e.prefix.as_sent) for e in (case.before, case.after))
     if not before or not after:
         return False
     one, two = case.before.request, case.after.request
-    said = _is_said(case)
+    said = _is_said(case) if said is None else said
     known = {s.digest: s for s in before}
     shared = [known[s.digest] for s in after if s.digest in known and _is_said_once(s)]
     if are_apart(one, two):
@@ -437,9 +464,10 @@ def _continues(case: Case) -> bool:
         return _are_telling(shared)
     if said and (shared or before[0].digest == after[0].digest):
         return True
-    if shared and case.identical >= case.after.prefix.rule.minimum:
+    answered = any(segment.role == "assistant" for segment in after)
+    if answered and shared and case.identical >= case.after.prefix.rule.minimum:
         return True
-    if _are_telling(shared):
+    if answered and _are_telling(shared):
         return True
     if not said and (has_other_user(case) or not _same_agent(case)):
         return False
@@ -483,9 +511,14 @@ def _opening_text(prefix: Prefix) -> str:
 
 
 def _same_agent(case: Case) -> bool:
-    """Whether tools and system are those of one agent, though they may have changed."""
+    """Whether model, tools and system are those of one agent, though the last two may have changed."""
+    return case.before.prefix.root == case.after.prefix.root and _are_one_agent(case)
+
+
+def _are_one_agent(case: Case) -> bool:
+    """Whether tools and system are those of one agent."""
     before, after = case.before.prefix, case.after.prefix
-    if before.root != after.root or not similar_systems(before, after):
+    if not similar_systems(before, after):
         return False
     names = [set(tool_names(e)) for e in (case.before, case.after)]
     systems = [

@@ -474,6 +474,7 @@ def bounded_loss(case: Case) -> int:
     """Lost tokens that the later prompt has: not what it left out, nor what is new at its end."""
     prefix, sizes = case.after.prefix, case.after.sizes
     had = {segment.digest for segment in case.before.prefix.segments}
+    had |= set(_respelled(case))
     end = len(prefix.segments)
     messages = [s.digest in had for s in prefix.segments if s.section is Section.MESSAGES]
     if any(messages):
@@ -483,6 +484,23 @@ def bounded_loss(case: Case) -> int:
     slack = max(TOLERANCE_TOKENS, TOLERANCE_SHARE * most)
     lost = case.lost if case.lost <= most + slack else most
     return min(lost, max(0, case.counters.input - case.counters.cache_read))
+
+
+RESPELLED = 0.2
+"""Share of its size by which a block may differ and still be the same one in another spelling."""
+
+
+def _respelled(case: Case) -> Iterator[bytes]:
+    """The blocks of the later prompt that stand where the earlier one has about the same: they would have
+    been read, had they not changed."""
+    by_rank = case.before.prefix.by_rank
+    for change in case.changes:
+        segment = change.after
+        one = by_rank.get(segment.rank) if segment is not None else None
+        if segment is None or one is None or one.kind != segment.kind:
+            continue
+        if abs(one.size - segment.size) <= RESPELLED * one.size:
+            yield segment.digest
 
 
 def cost_of(case: Case) -> Cost:

@@ -13,10 +13,15 @@ from ctxdoc.diff import common_segments
 from ctxdoc.exchange import Exchange, Replayer
 from ctxdoc.model import Request
 from ctxdoc.prefix import Prefix
+from ctxdoc.segments import AT
 
 EARLIEST = datetime.min.replace(tzinfo=UTC)
 RECENT = 64
 """Rendered requests that are held; an older one is rendered again when it is compared."""
+
+
+REACH_BACK = 256
+"""Blocks that a request may add to the one that it goes on from, to be found by that one's end."""
 
 
 class Found(NamedTuple):
@@ -25,6 +30,8 @@ class Found(NamedTuple):
     number: int
     shares_much: bool
     """Whether they share a beginning of the prompt, or more than the first message."""
+    if_begun: bool = False
+    """Whether it is meant only if its messages are the beginning of the later one's."""
 
 
 class Earlier:
@@ -41,15 +48,32 @@ class Earlier:
         """Up to a breakpoint."""
         self._last: dict[str, int] = {}
         """By session, and by nothing."""
+        self._ends: dict[object, int] = {}
+        """By the whole prompt, at its place and at any."""
+        self._opens: list[bytes] = []
+        """First messages of the requests that were added, by `_place`."""
+        self._place: dict[int, int] = {}
 
-    def iter_found(self, prefix: Prefix, session: str) -> Iterator[Found]:
-        """The candidates, the best first; at the end the last request, which shares nothing."""
-        pairs, prefixes = self._pairs, self._prefixes
+    def iter_found(self, prefix: Prefix, session: str, place: object) -> Iterator[Found]:
+        """The candidates, the best first: the request whose whole prompt is the beginning, the one with the
+        same messages in a row, the one with the longest equal beginning; at the end the last request,
+        which shares nothing."""
+        pairs, prefixes, ends = self._pairs, self._prefixes, self._ends
+        tail = prefix.keys[-REACH_BACK:]
+        own = next((key for key in reversed(tail) if (key, place) in ends), None)
+        if own is not None:
+            yield Found(ends[own, place], shares_much=True)
         pair = next((key for key in reversed(prefix.row) if key in pairs), None)
+        line = self._lines.get((session, prefix.row[0])) if prefix.row else None
+        if line is not None and pair is not None and not self._opens_so(pairs[pair], prefix):
+            yield Found(line, shares_much=True, if_begun=True)
         if pair is not None:
             yield Found(pairs[pair], shares_much=pair != prefix.row[0])
-        if session and prefix.row and (session, prefix.row[0]) in self._lines:
-            yield Found(self._lines[session, prefix.row[0]], shares_much=True)
+        if session and line is not None:
+            yield Found(line, shares_much=True)
+        end = next((key for key in reversed(tail) if key in ends), None)
+        if end is not None:
+            yield Found(ends[end], shares_much=True)
         ahead = prefix.keys[: len(prefix.keys) - len(prefix.row) + 1]
         key = next((key for key in reversed(ahead) if key in prefixes), None)
         if key is not None:
@@ -66,17 +90,35 @@ class Earlier:
                 return self._marks[prefix.keys[index]]
         return None
 
-    def add(self, prefix: Prefix, marks: Sequence[int], session: str, number: int) -> None:
+    def _opens_so(self, number: int, prefix: Prefix) -> bool:
+        """Whether a request begins with the same message."""
+        return self._opens[self._place[number]] == prefix.row[0]
+
+    def add(
+        self, prefix: Prefix, marks: Sequence[int], session: str, place: object, number: int
+    ) -> None:
         """Makes a request one that later ones can continue."""
         self._last[""] = number
         if session:
             self._last[session] = number
-            if prefix.row:
-                self._lines[session, prefix.row[0]] = number
+        if prefix.row:
+            self._lines[session, prefix.row[0]] = number
+        if prefix.keys:
+            self._ends[prefix.keys[-1]] = self._ends[prefix.keys[-1], place] = number
+        self._place[number] = len(self._opens)
+        self._opens.append(prefix.row[0] if prefix.row else b"")
         self._marks.update((prefix.keys[mark], number) for mark in marks)
         self._pairs.update(dict.fromkeys(prefix.row, number))
         ahead = len(prefix.keys) - len(prefix.row) + 1
         self._prefixes.update(dict.fromkeys(prefix.keys[:ahead], number))
+
+
+SENT_SETTINGS = frozenset(
+    place
+    for name, place in AT.items()
+    if name not in ("images", "citations", "tools", "system", "messages")
+)
+"""Settings that a request states by itself: what its messages hold does not come back with them."""
 
 
 class Matcher:
@@ -120,7 +162,8 @@ class Matcher:
         self._keep(number, exchange)
         if not request.refused:
             sent = prefix.as_sent
-            self._index.add(sent, exchange.prefix.as_sent.breakpoints, request.session, number)
+            marks = exchange.prefix.as_sent.breakpoints
+            self._index.add(sent, marks, request.session, request.place, number)
             if self.consume and before is not None and earlier is not None:
                 self._let_go(earlier, before.prefix.as_sent, sent)
         return exchange, before, earlier
@@ -129,17 +172,29 @@ class Matcher:
         """The request before a setting changed, where it is again what it was then: it did not change."""
         shared = common_segments(before.prefix, prefix)
         for segments in (before.prefix.segments, prefix.segments):
-            if shared < len(segments) and segments[shared].kind == "setting":
-                return self._index.marked_as_long(prefix.as_sent, shared)
+            if shared < len(segments) and segments[shared].rank[0] in SENT_SETTINGS:
+                found = self._index.marked_as_long(prefix.as_sent, shared)
+                return found if found is not None and self._is_held(found) else None
         return None
+
+    def _is_held(self, number: int) -> bool:
+        """Whether a request can still be looked at: one that another goes on from was let go."""
+        return number in self._recent or self.requests[number].body is not None
+
+    def _begins(self, number: int, prefix: Prefix) -> bool:
+        """Whether the messages of an earlier request are the beginning of a later one's."""
+        row = self._exchange(number).prefix.as_sent.row
+        return prefix.row[: len(row)] == row
 
     def _find(self, request: Request, prefix: Prefix) -> int | None:
         """The request that this one goes on from, or shares most with; None where nothing says that
         it came after any."""
         other = None
-        for found in self._index.iter_found(prefix, request.session):
+        for found in self._index.iter_found(prefix, request.session, request.place):
             earlier = self.requests[found.number]
-            if not may_follow(earlier, request):
+            if not self._is_held(found.number) or not may_follow(earlier, request):
+                continue
+            if found.if_begun and not self._begins(found.number, prefix):
                 continue
             if are_apart(earlier, request):
                 other = found.number if found.shares_much and other is None else other

@@ -30,7 +30,7 @@ from ctxdoc.segments import (
     read_message,
     with_breakpoint,
 )
-from ctxdoc.server_edits import parted_by_compaction, parted_by_edits
+from ctxdoc.server_edits import keeps_all_thinking, parted_by_compaction, parted_by_edits
 
 
 def render(request: Request) -> Prefix:
@@ -91,7 +91,7 @@ class Renderer:
         top = self._top(request, body, rule, lane.facts)
         segments = lane.segments
         stripped: tuple[Segment, ...] = ()
-        if lane.thinks and not rule.keeps_thinking:
+        if lane.thinks and not rule.keeps_thinking and not keeps_all_thinking(body):
             segments, stripped = _without_stripped(lane)
         whole = top.rendered + segments
         shared = 0

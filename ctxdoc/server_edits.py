@@ -72,17 +72,31 @@ def _cleared_results(
 
 def _asked(body: Body) -> tuple[frozenset[str], Json]:
     """The tools that clearing leaves alone, and whether it takes the inputs of calls too."""
+    edit = _edit_asked(body, "clear_tool_uses")
+    names = edit.get("exclude_tools")
+    excluded = names if isinstance(names, list) else []
+    return frozenset(map(str, excluded)), edit.get("clear_tool_inputs")
+
+
+def keeps_all_thinking(body: Body) -> bool:
+    """Whether a request asks to keep the thinking of all turns, on models that would not (context-editing
+    page, 2026-10-08)."""
+    return _edit_asked(body, "clear_thinking").get("keep") == "all"
+
+
+def _edit_asked(body: Body, kind: str) -> dict[str, Json]:
+    """The first edit of a kind that a request asks for; empty where it asks for none."""
+    if bytes(body.context_management) == b"null":
+        return {}
     try:
         management = canonical.decode(body.context_management)
     except (msgspec.DecodeError, RecursionError):
-        return frozenset(), False
+        return {}
     edits = management.get("edits") if isinstance(management, dict) else None
     for edit in edits if isinstance(edits, list) else ():
-        if isinstance(edit, dict) and str(edit.get("type", "")).startswith("clear_tool_uses"):
-            names = edit.get("exclude_tools")
-            excluded = names if isinstance(names, list) else []
-            return frozenset(map(str, excluded)), edit.get("clear_tool_inputs")
-    return frozenset(), False
+        if isinstance(edit, dict) and str(edit.get("type", "")).startswith(kind):
+            return edit
+    return {}
 
 
 def _id_of(segment: Segment, name: str) -> str:

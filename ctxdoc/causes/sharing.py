@@ -9,9 +9,10 @@ from __future__ import annotations
 import msgspec
 
 from ctxdoc import canonical
+from ctxdoc.cache import places_differ
 from ctxdoc.canonical import Json
 from ctxdoc.causes.base import Case
-from ctxdoc.causes.changed_text import Kind, find_kinds, similarity
+from ctxdoc.causes.changed_text import Kind, changed_span, find_kinds
 from ctxdoc.causes.content import find_key_order, find_leaf, same_json_value, same_normalized
 from ctxdoc.causes.history import text_of
 from ctxdoc.diff import Change
@@ -48,6 +49,9 @@ def is_promised(case: Case) -> bool:
     """Whether the first request of a conversation should have the same prefix as another one: it differs
     by nothing, or by something that nobody means to send anew, such as a time or an order."""
     change = case.divergence
+    if places_differ(case.before.request.place, case.after.request.place):
+        # Another account or region has its own users.
+        return False
     if change is None or change.level is Section.MESSAGES:
         return True
     if change.place.section is Section.TOOLS:
@@ -55,12 +59,17 @@ def is_promised(case: Case) -> bool:
         return sets[0] == sets[1]
     if change.place.section is not Section.SYSTEM:
         return False
-    if has_other_user(case) and _kind_of(change) is not Kind.TIME:
+    kind = _kind_of(change)
+    if has_other_user(case) and kind is not Kind.TIME:
         return False
-    if _kind_of(change) is not None or find_key_order(case) is not None:
+    if kind in NEVER_AGAIN or find_key_order(case) is not None:
         return True
     same = (same_json_value, same_normalized)
     return any(find_leaf(case, test) == change.place for test in same)
+
+
+NEVER_AGAIN = (Kind.TIME, Kind.ID, Kind.COUNTER)
+"""Values that are new each time; what surrounds or is remembered may well be another conversation's."""
 
 
 def _names(segments: tuple[Segment, ...]) -> list[str]:
@@ -100,16 +109,30 @@ def sharable_tokens(case: Case) -> int:
     prefix, sizes = case.after.prefix, case.after.sizes
     one = {s.rank: s for s in case.before.prefix.segments if s.section in AHEAD}
     known = {s.digest for s in one.values()}
-    whole, equal = 0, 0.0
+    whole, ahead, behind = 0, 0.0, 0.0
     for index, segment in enumerate(prefix.segments):
         if segment.section not in AHEAD:
             continue
         tokens = sizes.at(index) - sizes.at(index - 1)
         whole += tokens
-        if segment.digest in known:
-            equal += tokens
-        elif segment.rank in one:
-            equal += tokens * similarity(text_of(one[segment.rank]), text_of(segment))
-    if equal < prefix.rule.minimum or equal < MOSTLY * whole:
+        start, end = _equal_shares(one.get(segment.rank), segment, known)
+        if index < change.index:
+            ahead += tokens
+        elif index == change.index:
+            ahead, behind = ahead + tokens * start, behind + tokens * end
+        else:
+            behind += tokens * (start + end)
+    if behind < prefix.rule.minimum or ahead + behind < MOSTLY * whole:
         return 0
-    return max(0, round(equal) - case.identical)
+    return round(behind)
+
+
+def _equal_shares(before: Segment | None, after: Segment, known: set[bytes]) -> tuple[float, float]:
+    """Shares of a block that both have at its start and at its end; all of it counts as its end."""
+    if after.digest in known:
+        return 0.0, 1.0
+    one, two = text_of(before) if before is not None else "", text_of(after)
+    if not one or not two:
+        return 0.0, 0.0
+    start, _, end = changed_span(one, two)
+    return start / len(two), (len(two) - end) / len(two)

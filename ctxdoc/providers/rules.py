@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 LARGE_WINDOW = 1_000_000
 """Tokens of the larger of the two windows that models have (context-windows page, 2026-10-08)."""
@@ -21,6 +22,8 @@ class ModelRule(Struct, frozen=True, kw_only=True):
     minimum: int
     """The smallest cacheable prefix."""
     minimum_assumed: bool = False
+    bedrock_minimum: int | None = None
+    """The same on Bedrock, where it differs (facts 7.1, 2026-10-07)."""
     window: int
     image_tier: str
     tokenizer: str
@@ -82,7 +85,8 @@ class Provider(Struct, frozen=True, kw_only=True, dict=True):
         short = short_model_id(name)
         row = self.models.get(short)
         if row is not None:
-            return row
+            other = row.bedrock_minimum if _BEDROCK.match(name) else None
+            return row if other is None else replace(row, minimum=other)
         return ModelRule(
             id=short,
             minimum=1024,
@@ -97,6 +101,8 @@ class Provider(Struct, frozen=True, kw_only=True, dict=True):
         )
 
 
+_BEDROCK = re.compile(r"^(?:[a-z]{2,6}\.)?anthropic\.claude|^arn:aws")
+"""How Bedrock spells a model."""
 _PREFIX = re.compile(r"^(?:.*/)?(?:(?:us|eu|apac|jp|au|global)\.)?(?:anthropic\.)?", re.ASCII)
 _SUFFIX = re.compile(
     r"(?:\[1m\]|-v\d+(?::\d+)?|[@-]\d{8}|-latest|@latest|:\w+|(?<=-4)-0)+$", re.ASCII
