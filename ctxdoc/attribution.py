@@ -45,6 +45,8 @@ def case_of_pair(before: Request, after: Request) -> Case:
     one = replayer.told_by_replay(replayer.measure(before, prefixes[0]), prefixes[1])
     replayer.send(one)
     two = replayer.measure(after, prefixes[1], one)
+    if _gives_back(one, two):
+        replayer.note_answer(one, two)
     alive = replayer.alive_for(one, two)
     was_read = replayer.was_read(one)
     return _case(one, two, replayer.send(two), alive=alive, asked=True, was_read=was_read)
@@ -108,6 +110,8 @@ class Cases:
         Raises NoRequestError for a request that cannot be rendered.
         """
         exchange, before, earlier = self._matcher.next(number, chosen)
+        if before is not None and _gives_back(before, exchange):
+            self._replayer.note_answer(before, exchange)
         alive = self._replayer.alive_for(before, exchange) if before is not None else None
         was_read = before is not None and self._replayer.was_read(before)
         outcome = self._replayer.send(exchange)
@@ -204,7 +208,15 @@ def _all_changes(
 
 
 def _identical(before: Exchange, after: Exchange) -> int:
-    """Tokens of the leading blocks that both bodies have, whatever the API made of them."""
+    """Tokens of the leading blocks that both bodies have, whatever the API made of them; never more than
+    the earlier prompt has by its own counters."""
+    own = before.usage.input if before.usage is not None and not before.passes else 0
+    found = _equal_start(before, after)
+    right = before.corrected.input if before.corrected is not None else own
+    return min(found, right) if right else found
+
+
+def _equal_start(before: Exchange, after: Exchange) -> int:
     one, two = before.prefix.as_sent, after.prefix.as_sent
     index = common_segments(one, two) - 1
     while index >= 0 and not two.segments[index].is_block:
@@ -226,15 +238,26 @@ def _attributed(case: Case, alive: int | None) -> Case:
     if case.refusal is not None or case.after.request.refused:
         return replace(case, part=Part.REFUSAL)
     read = _first_read(case)
-    if _reads_another(case, read) and not _is_same_head(case):
+    if _reads_another(case, read) and not (_same_agent(case) and _continues(case)):
         return replace(case, part=Part.NOTHING)
     related, cached = _sharable(case)
     one, two = case.before.request, case.after.request
     elsewhere = places_differ(one.place, two.place)
     differs = related and (case.divergence is not None or elsewhere)
     if differs and not _goes_on(case) and not is_promised(case):
-        related, cached = False, case.outcome.could_read[Relax.REACH]
         case = replace(case, sharable=sharable_tokens(case))
+        volatile = not case.sharable and _is_volatile(case)
+        if volatile and case.asked:
+            cached = _cached_by(case.before, None)
+        else:
+            related, cached = False, case.outcome.could_read[Relax.REACH]
+            case = replace(case, unread=case.identical if volatile else 0)
+    if elsewhere and not related:
+        # What stands at another place is none of its.
+        within = case.outcome.could_read
+        within = (*within[: Relax.PLACE], *[within[Relax.EXPIRY]] * 2)
+        case = replace(case, outcome=replace(case.outcome, could_read=within))
+        cached = within[Relax.REACH]
     could = case.outcome.could_read
     # Entries of other requests that go on differently are no part of this comparison.
     reached = [max(read, min(_as_read(tokens, read), case.identical)) for tokens in could]
@@ -270,11 +293,11 @@ def _main_part(case: Case) -> Part:
     """What explains most of a loss, or what there is where nothing was lost."""
     parts = case.parts
     if not case.cached and not case.counters.cache_read:
-        if case.sharable:
+        if case.sharable or case.unread:
             return Part.WASTE
         return Part.NEVER_CACHED if _never_caches(case) else Part.COLD
     part = max(parts, key=parts.__getitem__)
-    if case.sharable and not case.is_loss:
+    if (case.sharable or case.unread) and not case.is_loss:
         return Part.WASTE
     return part if parts[part] and case.is_loss else Part.NOTHING
 
@@ -351,14 +374,6 @@ def _reads_another(case: Case, read: int) -> bool:
     return read > case.identical + slack
 
 
-def _is_same_head(case: Case) -> bool:
-    """Whether nothing but messages differs, in a conversation that goes on: what it read belongs to an
-    earlier part of the same one."""
-    change = case.divergence
-    inside = change is not None and change.level is Section.MESSAGES
-    return inside and len(case.after.prefix.row) > 1 and _continues(case)
-
-
 def _as_read(tokens: int, read: int) -> int:
     """A computed size that is the reported one but for the rounding inside its interval."""
     return read if abs(tokens - read) <= max(TOLERANCE_TOKENS, TOLERANCE_SHARE * read) else tokens
@@ -414,6 +429,18 @@ def _ends_within(change: Change, after: Prefix) -> bool:
     gone = change.before
     over = change.index == len(after.segments) and change.after is None
     return over and gone is not None and gone.section is Section.MESSAGES
+
+
+def _is_volatile(case: Case) -> bool:
+    """Whether two calls of one form share enough to be cached, mark only what they do not share, and
+    nobody read what they wrote."""
+    one, two = case.before.prefix.as_sent, case.after.prefix.as_sent
+    change = case.divergence
+    if change is None or case.was_read or len(two.row) > len(one.row):
+        return False
+    enough = case.identical >= two.rule.minimum and case.counters.cache_write > 0
+    marks = two.breakpoints
+    return enough and bool(marks) and marks[0] >= change.index
 
 
 def _marks_too_late(case: Case) -> bool:

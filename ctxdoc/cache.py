@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from enum import IntEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ctxdoc.model import Usage
 from ctxdoc.prefix import Mark, Prefix
@@ -134,6 +135,18 @@ class Cache:
             _aged(entry, step, used=True) if _live(entry, step, Relax.NOTHING) else entry
             for entry in self._entries[key]
         )
+
+    def show(self, keys: Iterable[bytes], at: datetime) -> None:
+        """Makes the entries of some prefixes readable from a time on, where they would not be yet."""
+        for key in keys:
+            entries = self._entries.get(key, ())
+            if any(entry.visible is not None and entry.visible > at for entry in entries):
+                self._entries[key] = tuple(
+                    replace(entry, visible=at)
+                    if entry.visible is not None and entry.visible > at
+                    else entry
+                    for entry in entries
+                )
 
     def is_used(self, key: bytes) -> bool:
         """Whether an entry of a prefix was read."""

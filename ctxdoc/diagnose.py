@@ -16,6 +16,7 @@ from ctxdoc.cache import Cache
 from ctxdoc.causes import CAUSES, Case, Cause, Group, Match, Part
 from ctxdoc.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS
 from ctxdoc.causes.changed_text import DAYS
+from ctxdoc.causes.content import repeated_uncached
 from ctxdoc.causes.history import refuses_thinking
 from ctxdoc.diff import (
     Place,
@@ -207,8 +208,14 @@ def diagnose_log(
 
 def _is_fault(found: Diagnosis) -> bool:
     """Whether something is to be done about a request, or was lost in it."""
-    cause = found.finding.cause
-    return cause.group is not Group.HEALTHY and (found.finding.avoidable or found.case.is_loss)
+    cause, case = found.finding.cause, found.case
+    if cause.group is Group.HEALTHY:
+        return False
+    if case.is_loss or case.part in (Part.REFUSAL, Part.RECORD):
+        return True
+    if cause.group is Group.ACCOUNTING:
+        return found.finding.avoidable
+    return found.finding.avoidable and wasted_tokens(case, cause.id) is not None
 
 
 def _choice(faults: list[int], count: int) -> str:
@@ -220,11 +227,12 @@ def _choice(faults: list[int], count: int) -> str:
     return f"the costliest of {len(faults)} requests with a fault, of {count} (numbers {named})"
 
 
-def _rank_of_miss(found: Diagnosis) -> tuple[bool, Decimal, int]:
+def _rank_of_miss(found: Diagnosis) -> tuple[bool, Decimal, int, bool]:
     return (
         _is_fault(found),
         found.cost.lost or Decimal(0),
         found.case.lost,
+        found.case.related,
     )
 
 
@@ -484,6 +492,24 @@ def bounded_loss(case: Case) -> int:
     slack = max(TOLERANCE_TOKENS, TOLERANCE_SHARE * most)
     lost = case.lost if case.lost <= most + slack else most
     return min(lost, max(0, case.counters.input - case.counters.cache_read))
+
+
+def wasted_tokens(case: Case, cause: str) -> int | None:
+    """Tokens that were sent before and are paid in full again; None where they are none, or fewer than
+    the model caches."""
+    if case.sharable or case.unread:
+        return case.sharable or case.unread
+    if cause == "compaction_state_lost":
+        # What it costs shows in the requests behind it.
+        return 0
+    if case.after.prefix.breakpoints:
+        return min(repeated_uncached(case), case.counters.uncached)
+    least: float = case.after.prefix.rule.minimum
+    if case.after.sizes.origin is Origin.ESTIMATED:
+        least *= 1 + ERROR_SHARE
+    if case.alone or case.identical < least:
+        return None
+    return min(case.identical, case.counters.uncached) or None
 
 
 RESPELLED = 0.2

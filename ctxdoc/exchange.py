@@ -198,6 +198,12 @@ class Replayer:
             self.cache.store(step_of(exchange.answered), exchange.answered.prefix.marks[-1])
         return outcome
 
+    def note_answer(self, before: Exchange, after: Exchange) -> None:
+        """Notes that a request gives back the answer of an earlier one: that one had begun by then."""
+        if after.request.at is not None:
+            keys = [before.prefix.keys[mark] for mark in before.prefix.breakpoints]
+            self.cache.show(keys, after.request.at)
+
     def was_read(self, exchange: Exchange) -> bool:
         """Whether an entry of a request was read, by its own counters or by a later request."""
         usage = exchange.usage

@@ -200,6 +200,7 @@ def _is_same(one: Request, two: Request) -> bool:
 def _later(one: Request, two: Request) -> Request:
     """Two records of one response: the one with the larger output count, at the first one's place."""
     usage = (one.usage.output if one.usage else -1, two.usage.output if two.usage else -1)
+    one = replace(one, records=one.records + two.records)
     if usage[1] <= usage[0]:
         return one
     response = two.response

@@ -50,9 +50,8 @@ class Earlier:
         """By session, and by nothing."""
         self._ends: dict[object, int] = {}
         """By the whole prompt, at its place and at any."""
-        self._opens: list[bytes] = []
-        """First messages of the requests that were added, by `_place`."""
-        self._place: dict[int, int] = {}
+        self._opens: dict[int, tuple[bytes, str, object]] = {}
+        """First message, model and place of each request."""
 
     def iter_found(self, prefix: Prefix, session: str, place: object) -> Iterator[Found]:
         """The candidates, the best first: the request whose whole prompt is the beginning, the one with the
@@ -60,12 +59,16 @@ class Earlier:
         which shares nothing."""
         pairs, prefixes, ends = self._pairs, self._prefixes, self._ends
         tail = prefix.keys[-REACH_BACK:]
-        own = next((key for key in reversed(tail) if (key, place) in ends), None)
-        if own is not None:
-            yield Found(ends[own, place], shares_much=True)
+        # Of two runs of one scenario the later one goes on.
+        own = max([ends[key, place] for key in tail if (key, place) in ends], default=None)
         pair = next((key for key in reversed(prefix.row) if key in pairs), None)
         line = self._lines.get((session, prefix.row[0])) if prefix.row else None
-        if line is not None and pair is not None and not self._opens_so(pairs[pair], prefix):
+        same = pair is not None and self._opens_so(pairs[pair], prefix, place)
+        if pair is not None and same and (own is None or pairs[pair] > own):
+            yield Found(pairs[pair], shares_much=pair != prefix.row[0])
+        if own is not None:
+            yield Found(own, shares_much=True)
+        if line is not None and pair is not None and not same:
             yield Found(line, shares_much=True, if_begun=True)
         if pair is not None:
             yield Found(pairs[pair], shares_much=pair != prefix.row[0])
@@ -90,9 +93,9 @@ class Earlier:
                 return self._marks[prefix.keys[index]]
         return None
 
-    def _opens_so(self, number: int, prefix: Prefix) -> bool:
-        """Whether a request begins with the same message."""
-        return self._opens[self._place[number]] == prefix.row[0]
+    def _opens_so(self, number: int, prefix: Prefix, place: object) -> bool:
+        """Whether a request begins with the same message, for the same model at the same place."""
+        return self._opens[number] == (prefix.row[0], prefix.root, place)
 
     def add(
         self, prefix: Prefix, marks: Sequence[int], session: str, place: object, number: int
@@ -105,8 +108,7 @@ class Earlier:
             self._lines[session, prefix.row[0]] = number
         if prefix.keys:
             self._ends[prefix.keys[-1]] = self._ends[prefix.keys[-1], place] = number
-        self._place[number] = len(self._opens)
-        self._opens.append(prefix.row[0] if prefix.row else b"")
+        self._opens[number] = prefix.row[0] if prefix.row else b"", prefix.root, place
         self._marks.update((prefix.keys[mark], number) for mark in marks)
         self._pairs.update(dict.fromkeys(prefix.row, number))
         ahead = len(prefix.keys) - len(prefix.row) + 1
@@ -164,7 +166,9 @@ class Matcher:
             sent = prefix.as_sent
             marks = exchange.prefix.as_sent.breakpoints
             self._index.add(sent, marks, request.session, request.place, number)
-            if self.consume and before is not None and earlier is not None:
+            gone_on = before is not None and not are_apart(before.request, request)
+            same = before is not None and before.request.place == request.place
+            if self.consume and gone_on and same and before is not None and earlier is not None:
                 self._let_go(earlier, before.prefix.as_sent, sent)
         return exchange, before, earlier
 

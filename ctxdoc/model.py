@@ -326,8 +326,22 @@ class Request(Struct, frozen=True, kw_only=True, gc=False):
         return (self.response.id or None) if self.response else None
 
     def is_same_response(self, other: Request) -> bool:
-        """Whether both tell of one response by its id; one that a recorder blotted out names none."""
-        return bool(self.id) and self.id == other.id and BLOTTED not in (self.id or "").lower()
+        """Whether both tell of one response by its id; one that a recorder blotted out names none, nor does
+        one that two files give to responses with other counters."""
+        if not self.id or self.id != other.id or BLOTTED in self.id.lower():
+            return False
+        one, two = self.usage, other.usage
+        if (
+            one is None
+            or two is None
+            or (self.source == other.source and not (self.body and other.body))
+        ):
+            return True
+        return (one.uncached, one.cache_read, one.cache_write) == (
+            two.uncached,
+            two.cache_read,
+            two.cache_write,
+        )
 
     @property
     def place(self) -> tuple[tuple[str, str], ...]:

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from ctxdoc.api_word import api_word
 from ctxdoc.causes import CAUSES, Case, Confidence, Group, Part
 from ctxdoc.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS
-from ctxdoc.causes.content import repeated_uncached
 from ctxdoc.counted import Rewrite
 from ctxdoc.diagnose import (
     Finding,
@@ -20,6 +19,7 @@ from ctxdoc.diagnose import (
     find_causes,
     is_daily,
     read_instead,
+    wasted_tokens,
 )
 from ctxdoc.diff import Place
 from ctxdoc.exchange import passed_often
@@ -201,7 +201,7 @@ def judge(row: Row, case: Case) -> None:
     elif case.is_loss:
         return
     elif cause.group is not Group.HEALTHY and finding.avoidable:
-        tokens = _wasted(case, cause.id)
+        tokens = wasted_tokens(case, cause.id)
         if tokens is None:
             return
         row.waste = Waste(
@@ -210,21 +210,6 @@ def judge(row: Row, case: Case) -> None:
             tokens=tokens,
             cost=_saved(case.counters, tokens, row.tariff),
         )
-
-
-def _wasted(case: Case, cause: str) -> int | None:
-    """Tokens that were sent before and are paid in full again; None where they are none, or fewer than
-    the model caches."""
-    if case.sharable:
-        return case.sharable
-    if cause == "compaction_state_lost":
-        # What it costs shows in the requests behind it.
-        return 0
-    if case.after.prefix.breakpoints:
-        return min(repeated_uncached(case), case.counters.uncached)
-    if case.alone or case.identical < case.after.prefix.rule.minimum:
-        return None
-    return min(case.identical, case.counters.uncached) or None
 
 
 def _lasts_longer(case: Case, cause: str) -> bool:

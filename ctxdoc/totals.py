@@ -84,6 +84,8 @@ class Totals(Struct, frozen=True, kw_only=True):
     """That count."""
     repeated: int
     refused: int
+    refused_by_shape: int
+    """Requests that the API refuses by a rule on their shape or breakpoints, where no answer is logged."""
     checked: int
     """Requests of which it is known whether they missed something."""
     reported: Tokens | None
@@ -192,6 +194,10 @@ def totals_of(rows: Sequence[Row]) -> Totals:
         requests=len(sent),
         repeated=sum(row.repeated for row in rows),
         refused=sum(_is_refused(row) and not row.repeated for row in rows),
+        refused_by_shape=sum(
+            row.miss is not None and row.miss.tokens is None and bool(row.miss.avoidable)
+            for row in rows
+        ),
         checked=len(checked),
         reported=_tokens(measured),
         simulated=_simulated(sent),

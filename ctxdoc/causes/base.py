@@ -105,6 +105,9 @@ class Case(Struct, frozen=True, kw_only=True, dict=True):
     sharable: int = 0
     """Tokens of a long equal text behind a short difference, in first requests of two conversations:
     what every user could read, were it ahead of what is each one's own."""
+    unread: int = 0
+    """Tokens that calls of one form share ahead of a block that differs and carries the first breakpoint:
+    each writes them anew, and nobody reads them."""
     beyond_setting: bool = False
     """Whether a setting changed whose reach nobody documents, and more was lost than it must cost."""
     api_agrees: bool = False

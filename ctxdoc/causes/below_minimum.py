@@ -18,19 +18,23 @@ from __future__ import annotations
 
 from ctxdoc.causes.base import Case, Cause, Confidence, Group, Match, Part, capped
 
+MEASURED = {"claude-sonnet-4-6": 2048}
+"""Minimums that users measured above the documented one, tokens."""
+
 
 def _match(case: Case) -> Match | None:
     prefix, sizes = case.after.prefix, case.after.sizes
     marked = sizes.at(prefix.breakpoints[-1]) if prefix.breakpoints else sizes.total
     minimum = prefix.rule.minimum
-    # Users measured 2,048 where the page says 1,024 (fact sheet 1.6): up to twice the minimum
-    # a prefix that the API did not cache may still be too short.
-    grey = case.measured and minimum <= marked < 2 * minimum
+    # Users measured 2,048 where the page says 1,024 (fact sheet 1.6): up to there a prefix that the API did
+    # not cache may still be too short.
+    grey = case.measured and minimum <= marked < MEASURED.get(prefix.rule.id, 0)
     if marked >= minimum and not grey:
         return None
     sure = case.measured and not prefix.rule.minimum_assumed and not grey
+    what = "marked prefix" if prefix.breakpoints else "prompt"
     return Match(
-        explanation=f"The marked prefix has about {marked:,} tokens; {prefix.rule.id} caches nothing "
+        explanation=f"The {what} has about {marked:,} tokens; {prefix.rule.id} caches nothing "
         f"under {minimum:,}.",
         confidence=capped(case.proof, Confidence.CERTAIN if sure else Confidence.POSSIBLE),
     )

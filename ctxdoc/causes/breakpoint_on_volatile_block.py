@@ -18,10 +18,18 @@ from __future__ import annotations
 
 from ctxdoc.causes.base import Case, Cause, Group, Match, Part
 from ctxdoc.causes.history import asks_anew
+from ctxdoc.model import Section
 
 
 def _match(case: Case) -> Match | None:
-    change = case.message_change
+    if case.unread or (case.parts[Part.DIVERGENCE] and _in_system(case)):
+        return Match(
+            explanation=f"{case.where} carries the first breakpoint and differs from call to call; each one "
+            f"writes an entry that nothing read, although {case.identical:,} tokens ahead of it are the same.",
+            confidence=case.proof,
+            pointer=case.where,
+        )
+    change = case.message_change if case.parts[Part.DIVERGENCE] else None
     if change is None or (change is not case.divergence and case.where != change.place.pointer):
         return None
     if not asks_anew(case):
@@ -37,11 +45,22 @@ def _match(case: Case) -> Match | None:
     )
 
 
+def _in_system(case: Case) -> bool:
+    """Whether it is a block of the system prompt, in calls that do not go on from each other."""
+    change, prefix = case.divergence, case.after.prefix
+    if change is None or change.place.section is not Section.SYSTEM or case.was_read:
+        return False
+    if len(prefix.as_sent.row) > len(case.before.prefix.as_sent.row):
+        return False
+    marks = prefix.breakpoints
+    return bool(marks) and marks[0] >= change.index and case.identical >= prefix.rule.minimum
+
+
 CAUSE = Cause(
     id="breakpoint_on_volatile_block",
     title="a breakpoint on a part that differs every time",
     group=Group.MARKERS,
-    parts=frozenset({Part.DIVERGENCE}),
+    parts=frozenset({Part.DIVERGENCE, Part.WASTE}),
     fix="Split the block at the boundary: what stays first, with the breakpoint, what "
     "changes in a block behind it.",
     unstable=True,

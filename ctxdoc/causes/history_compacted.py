@@ -6,7 +6,8 @@ Why it breaks the prefix
     The messages are another prompt by design; tools and system stay readable where a breakpoint
     stands behind them.
 How sure it can be
-    Certain where the API's own compaction block stands in the answer or in the body. Where the client
+    Certain where the API's own compaction block stands in the answer or in the body, and where a transcript
+    notes the compaction. Where the client
     wrote the summary: certain if its text says that it is one, else likely.
 Example
     "Summary of the work so far: ..." in place of thirteen messages.

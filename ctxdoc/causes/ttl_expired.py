@@ -18,8 +18,9 @@ What to do
 
 from __future__ import annotations
 
-from ctxdoc.causes.base import Case, Cause, Group, Match, Part
+from ctxdoc.causes.base import Case, Cause, Confidence, Group, Match, Part, capped
 from ctxdoc.causes.content import duration_text
+from ctxdoc.providers import RULES
 
 
 def _match(case: Case) -> Match | None:
@@ -39,11 +40,24 @@ def _match(case: Case) -> Match | None:
             fix="Let the gateway pass ttl on (LiteLLM's pass-through needs an opt-in), and check that writes "
             "show up as ephemeral_1h_input_tokens.",
         )
+    if _is_assumed(case):
+        return Match(
+            explanation=f"Only {gap}, but the entry that both requests share was written longer ago than it "
+            "lives, and what was read since was a longer one: that such a read does not renew it is an "
+            "assumption.",
+            confidence=capped(case.proof, Confidence.LIKELY),
+        )
     same = "The prefix was the same, but" if case.divergence is None else "The prompt changed, and"
     return Match(
         explanation=f"{same} {gap}, and its entries had run out.",
         confidence=case.proof,
     )
+
+
+def _is_assumed(case: Case) -> bool:
+    """Whether less time passed since the request before than its entries live: then others had ended."""
+    lives = [RULES.ttl_seconds[mark.ttl] for mark in case.before.prefix.marks]
+    return case.gap is not None and bool(lives) and case.gap < min(lives)
 
 
 CAUSE = Cause(

@@ -109,8 +109,13 @@ _SUFFIX = re.compile(
 )
 
 
+_VERSION_FIRST = re.compile(r"^claude-([4-9](?:[.-]\d)?)-([a-z]+)$")
+"""How routers spell models from 4 on: claude-4.5-haiku."""
+
+
 @lru_cache(maxsize=256)
 def short_model_id(name: str) -> str:
     """A model id without vendor, region, date, version and `[1m]`: one name for one model."""
     short = _SUFFIX.sub("", _PREFIX.sub("", name.strip()))
+    short = _VERSION_FIRST.sub(r"claude-\2-\1", short)
     return short.replace(".", "-") if short.startswith("claude-") else short

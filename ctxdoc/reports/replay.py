@@ -140,6 +140,8 @@ def _verdict(totals: Totals, cost: Decimal) -> tuple[str, str]:
     if parts:
         tone = "bad" if totals.wasted > cost / 10 else "warn"
         return f"{share_text(totals.wasted, cost)} of it was lost: {', '.join(parts)}", tone
+    if totals.refused_by_shape:
+        return f"{counted(totals.refused_by_shape, 'request')} would be refused by the API", "bad"
     if not totals.checked or totals.avoidable.amount is None:
         return "no miss could be checked", "plain"
     some = (
@@ -152,7 +154,7 @@ def _paused(idle: Idle | None) -> str:
     """What pauses cost, those of any length together."""
     if idle is None or not idle.cost:
         return ""
-    return f"; {money_text(idle.cost)} went to {counted(idle.pauses, 'pause')} over the lifetime"
+    return f"; of it {money_text(idle.cost)} in {counted(idle.pauses, 'pause')} over the lifetime"
 
 
 def _unpriced_verdict(totals: Totals) -> str:
