@@ -7,7 +7,15 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ctxdoc.cache import FIRST_RESPONSE_SECONDS, Cache, Outcome, Refusal, Step, find_refusal
+from ctxdoc.cache import (
+    FIRST_RESPONSE_SECONDS,
+    Cache,
+    Outcome,
+    Refusal,
+    Step,
+    find_refusal,
+    places_differ,
+)
 from ctxdoc.diff import common_segments
 from ctxdoc.message_shape import shape_fault
 from ctxdoc.model import Origin, Request, Section, Usage
@@ -74,6 +82,8 @@ class Replayer:
         self.ledger = Ledger(weigh)
         self._ttls: dict[str, str] = {}
         """Lifetimes that counters have shown, by model."""
+        self.one_place = False
+        """Whether counters show that what the log calls different places share their entries."""
         self._hours_lost: set[str] = set()
         """Models whose entries of an hour are cut to five minutes on the way."""
 
@@ -87,6 +97,8 @@ class Replayer:
         assumed = bool(usage and usage.cache_read + usage.cache_write and not prefix.breakpoints)
         if usage is not None and assumed:
             prefix = _with_assumed_breakpoints(prefix, self._ttl_of(prefix, usage))
+        if before is not None and usage is not None and _reads_elsewhere(before, request, usage):
+            self.one_place = True
         prefix = self._behind_summary(request, prefix, before)
         hour_lost = self._is_hour_lost(prefix, usage, passes)
         if hour_lost:
@@ -186,6 +198,8 @@ class Replayer:
         """Looks the request up and stores what it writes; one that was refused, or whose counters say
         that nothing was cached, writes nothing."""
         step = step_of(exchange)
+        if self.one_place:
+            step = replace(step, place=())
         if exchange.request.refused or exchange.refusal is not None:
             return Cache().send(
                 replace(step, prefix=replace(step.prefix, segments=()), sizes=NO_SIZES, marks=())
@@ -241,6 +255,14 @@ def _refusal(request: Request, prefix: Prefix, before: Exchange | None) -> Refus
     start = known.rank[1] if known is not None and known.section is Section.MESSAGES else 0
     fault = shape_fault(request.body, sent, start)
     return Refusal(SHAPE, *fault) if fault is not None else None
+
+
+def _reads_elsewhere(before: Exchange, request: Request, usage: Usage) -> bool:
+    """Whether a request read all that another had cached, though the log names two places: the counters
+    are believed."""
+    cached = before.cached
+    differ = places_differ(before.request.place, request.place)
+    return differ and bool(cached) and not before.passes and usage.cache_read >= (cached or 0)
 
 
 SUMMARY_SHARE = 0.8

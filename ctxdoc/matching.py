@@ -186,9 +186,9 @@ class Matcher:
         return number in self._recent or self.requests[number].body is not None
 
     def _begins(self, number: int, prefix: Prefix) -> bool:
-        """Whether the messages of an earlier request are the beginning of a later one's."""
-        row = self._exchange(number).prefix.as_sent.row
-        return prefix.row[: len(row)] == row
+        """Whether the messages of an earlier request are the beginning of a later one's, for one model."""
+        before = self._exchange(number).prefix.as_sent
+        return before.root == prefix.root and prefix.row[: len(before.row)] == before.row
 
     def _find(self, request: Request, prefix: Prefix) -> int | None:
         """The request that this one goes on from, or shares most with; None where nothing says that

@@ -84,6 +84,10 @@ class _Reader:
                     calls.append(call)
                 else:
                     around.append((len(calls), call))
+        _note_answers(calls)
+        if self.replayer.one_place:
+            calls = [replace(call, place=()) for call in calls]
+            around = [(index, replace(call, place=())) for index, call in around]
         if not calls:
             raise NoRequestError(
                 "no request of the log can be simulated",
@@ -280,6 +284,20 @@ def _unfit(request: Request) -> str:
     return (
         "" if RULES.covers(request.model) else f"the cache rules of '{request.model}' are not known"
     )
+
+
+def _note_answers(calls: list[Call]) -> None:
+    """Notes when an answer had begun at the latest: once the next request of its thread gives it back."""
+    last: dict[int, int] = {}
+    for index, call in enumerate(calls):
+        before = last.get(call.thread)
+        last[call.thread] = index
+        if before is None or call.at is None:
+            continue
+        one = calls[before]
+        begun = one.began is None or one.began > call.at
+        if one.at is not None and begun and call.count > one.count:
+            calls[before] = replace(one, began=max(one.at, call.at))
 
 
 def _with_output(call: Call) -> Call:
