@@ -249,7 +249,7 @@ def _attributed(case: Case, alive: int | None) -> Case:
         volatile = not case.sharable and _is_volatile(case)
         if volatile and case.asked:
             cached = _cached_by(case.before, None)
-        else:
+        elif case.sharable or not case.asked:
             related, cached = False, case.outcome.could_read[Relax.REACH]
             case = replace(case, unread=case.identical if volatile else 0)
     if elsewhere and not related:

@@ -213,8 +213,11 @@ class Replayer:
         return outcome
 
     def note_answer(self, before: Exchange, after: Exchange) -> None:
-        """Notes that a request gives back the answer of an earlier one: that one had begun by then."""
-        if after.request.at is not None:
+        """Notes that a request gives back the answer of an earlier one: that one had begun by then, unless
+        the counters say that what it wrote was not read."""
+        usage = after.usage
+        unread = usage is not None and usage.cache_read < (before.cached or 0)
+        if after.request.at is not None and not unread:
             keys = [before.prefix.keys[mark] for mark in before.prefix.breakpoints]
             self.cache.show(keys, after.request.at)
 

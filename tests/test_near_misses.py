@@ -266,7 +266,9 @@ def another_system_prompt(_: Record, b: Record) -> None:
     simulate(b)
 
 
-@near_miss("system_edited", "marker-moved-forward", "unexplained", "first_request")
+@near_miss(
+    "system_edited", "marker-moved-forward", "unexplained", "first_request", "per_user_prefix"
+)
 def the_same_edit_ahead_of_another_conversation(a: Record, b: Record) -> None:
     reword_system(a, b)
     b["request"]["messages"] = [say("user", "Which of the parcels came first?" * 9)]

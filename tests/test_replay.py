@@ -545,6 +545,8 @@ def test_of_two_lifetimes_only_the_shorter_has_run_out(tmp_path: Path) -> None:
     rows = []
     for number, clock in enumerate(("09:00:01", "09:10:01")):
         body["system"][1]["text"] = f"It is {clock}."
+        if number:
+            body["messages"] += turn(random.Random(7), 1)
         sent = marked(body)
         sent["system"][-1]["cache_control"]["ttl"] = "1h"
         rows.append(record(sent, START + timedelta(seconds=600 * number), None, number))
@@ -593,6 +595,9 @@ def test_what_is_read_and_written_inside_of_one_block_is_all_counted(tmp_path: P
 def test_two_platforms_have_two_caches(tmp_path: Path) -> None:
     rows = [plain("go", used(10, 0, 6000), 0, LONG), plain("go", used(10, 0, 6000), 20, LONG)]
     rows[1]["request"]["model"] = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
+    for text in ("gone", "go on"):
+        role = "assistant" if text == "gone" else "user"
+        rows[1]["request"]["messages"].append({"role": role, "content": text})
     assert causes(replayed(tmp_path, rows)) == {2: "routing_changed"}
 
 

@@ -279,7 +279,7 @@ def test_an_hours_lifetime_costs_its_premium_on_every_other_write(tmp_path: Path
     premium = (written - (miss.tokens or 0)) * (Decimal(6) - Decimal("3.75")) / MILLION
     assert idle.hour.extra == premium
     text = shown(found)
-    assert f"${idle.cost:.4f} went to 1 pause over the lifetime" in text
+    assert f"${idle.cost:.4f} in 1 pause over the lifetime" in text
     assert idle.hour.pays == (idle.hour.saved > premium)
     data = data_of(found)["totals"]["idle"]
     assert data["hour_ttl"]["pays"] is idle.hour.pays
