@@ -100,6 +100,8 @@ class _Thread(Struct):
     """What was in the cache for certain when its last request ended; None where it is not known."""
     turn: int
     """Running number of its last request in the session."""
+    first: int = 0
+    """Tokens of its first prompt, which what a compaction leaves does not exceed."""
     count: int = 1
     was_read: bool = False
     """Whether any request has read something."""
@@ -176,7 +178,15 @@ class Counted:
         goes_on = before is not None
         if before is None:
             before = _Thread(
-                len(self._threads), model, key, request, sizes.end, sizes.cached, self._turn, 0
+                number=len(self._threads),
+                model=model,
+                key=key,
+                last=request,
+                tokens=sizes.end,
+                cached=sizes.cached,
+                turn=self._turn,
+                first=sizes.start,
+                count=0,
             )
             before.was_read = usage.cache_read > 0
             self._threads.append(before)
@@ -307,6 +317,15 @@ def _rewrite(step: _Step) -> Rewrite | None:
     if step.lost <= step.tolerance:
         return None
     cause, confidence, why = next(found for rule in PROOFS if (found := rule(step)))
+    if cause == "history_compacted":
+        kept = max(0, min(step.lost, step.thread.first - step.sizes.read))
+        return Rewrite(
+            tokens=kept,
+            cause=cause,
+            confidence=confidence,
+            explanation=f"The prompt went from {step.thread.tokens:,} to {step.sizes.start:,} tokens: {why}. "
+            f"Of what both can share at most {kept:,} tokens were not read.",
+        )
     return Rewrite(
         tokens=step.lost,
         cause=cause,

@@ -13,6 +13,8 @@ from msgspec import Struct
 SHORTER = 0.97
 """A prompt under this share of the one before it starts a stretch of its own."""
 TOLERANCE_TOKENS = 20
+MOST_TURNS = 10_000
+"""Turns beyond which nobody can say when a window is full."""
 LEAST_R2 = 0.98
 """Under this share of the variance a line does not fit."""
 MOST_ERROR = 0.1
@@ -96,10 +98,11 @@ class Growth(Struct, frozen=True, kw_only=True):
         return max(0.0, 2 * self.prefix / self.per_turn)
 
     def turns_left(self, window: int) -> int | None:
-        """Turns until the window is full; None where nothing grows."""
+        """Turns until the window is full; None where nothing grows, or where it would take too many to say."""
         if not self.per_turn or self.per_turn <= 0:
             return None
-        return max(0, int((window - self.latest) / self.per_turn))
+        left = max(0, int((window - self.latest) / self.per_turn))
+        return left if left <= MOST_TURNS else None
 
 
 def iter_growth(turns: Iterable[Turn]) -> Iterator[Growth]:

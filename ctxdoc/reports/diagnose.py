@@ -10,7 +10,7 @@ from ctxdoc.canonical import Json
 from ctxdoc.causes import Group
 from ctxdoc.causes import Part as LossPart
 from ctxdoc.causes.content import QUOTED, duration_text
-from ctxdoc.diagnose import Diagnosis, Finding, Sent, State
+from ctxdoc.diagnose import Diagnosis, Finding, Sent, State, wasted_tokens
 from ctxdoc.model import Origin, Request, Section
 from ctxdoc.reports.base import (
     Fields,
@@ -147,6 +147,10 @@ def _money(found: Diagnosis) -> str:
         right = money_text(cost.corrected)
         return f"{money_text(cost.paid)} as reported, {right} without the tokens that are counted twice"
     approximately = "" if found.cost_origin is Origin.REPORTED else f", {found.cost_origin}"
+    again = wasted_tokens(found.case, found.finding.cause.id) if found.finding.avoidable else None
+    if again and found.lost is not None and not found.case.is_loss:
+        paid = f"{money_text(cost.paid)} for this request{approximately}"
+        return f"{paid}; {again:,} tokens of it were sent before, and are paid again"
     if found.lost is None or not found.case.is_loss:
         return f"{money_text(cost.paid)} for this request{approximately}; nothing lost"
     return (
