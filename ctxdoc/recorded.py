@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from ctxdoc import canonical
 from ctxdoc.bound import BlockSizes, block_of
 from ctxdoc.counted import Counted
 from ctxdoc.errors import NoRequestError
@@ -414,10 +415,19 @@ class _Messages:
         key = (node, prefix.rule.tokenizer, segments[0].role, *[s.digest for s in segments])
         found = self._known.get(key)
         if found is None:
-            raw = segments[0].origin[0]
+            raw = _raw_of(segments)
             made = message_of(tuple(map(_unmarked, segments)), self._of(prefix, segments), raw)
             found = self._known[key] = (len(self._known), made)
         return found
+
+
+def _raw_of(segments: tuple[Segment, ...]) -> bytes:
+    """A message as it was sent; made anew where the API took something out of it."""
+    raw = next((segment.origin[0] for segment in segments if segment.origin[0]), b"")
+    if raw and all(segment.held is None for segment in segments):
+        return raw
+    blocks = b",".join(segment.data for segment in segments)
+    return b'{"role":%b,"content":[%b]}' % (canonical.encode(segments[0].role), blocks)
 
 
 def _unmarked(segment: Segment) -> Segment:
