@@ -240,9 +240,31 @@ def _attributed(case: Case, alive: int | None) -> Case:
     read = _first_read(case)
     if _reads_another(case, read) and not (_same_agent(case) and _continues(case)):
         return replace(case, part=Part.NOTHING)
+    case, cached = _compared(case)
+    # Entries of other requests that go on differently are no part of this comparison.
+    reached = [
+        max(read, min(_as_read(tokens, read), case.identical)) for tokens in case.outcome.could_read
+    ]
+    due = _due(case, cached, reached, read, alive)
+    if case.related:
+        cached = max(cached, reached[Relax.REACH])
+    if case.before.cached is not None:
+        # What its counters say goes before what the model has of earlier requests.
+        cached = min(cached, max(case.before.cached, read))
+    if case.divergence is None:
+        cached = min(cached, max(_as_read(case.identical, read), read))
+    lost = max(0, cached - read)
+    worth = {part: tokens for part, tokens in due.items() if tokens > TOLERANCE_TOKENS}
+    case = replace(case, cached=cached, lost=lost)
+    case = _settled(case, worth if lost > TOLERANCE_TOKENS else {})
+    return replace(case, part=_main_part(case))
+
+
+def _compared(case: Case) -> tuple[Case, int]:
+    """The case once it is known whether the later request should share the earlier one's prefix, and the
+    tokens of it that were cached. What two conversations do not share is nobody's promise."""
     related, cached = _sharable(case)
-    one, two = case.before.request, case.after.request
-    elsewhere = places_differ(one.place, two.place)
+    elsewhere = places_differ(case.before.request.place, case.after.request.place)
     differs = related and (case.divergence is not None or elsewhere)
     if differs and not _goes_on(case) and not is_promised(case):
         case = replace(case, sharable=sharable_tokens(case))
@@ -258,15 +280,19 @@ def _attributed(case: Case, alive: int | None) -> Case:
         within = (*within[: Relax.PLACE], *[within[Relax.EXPIRY]] * 2)
         case = replace(case, outcome=replace(case.outcome, could_read=within))
         cached = within[Relax.REACH]
-    could = case.outcome.could_read
-    # Entries of other requests that go on differently are no part of this comparison.
-    reached = [max(read, min(_as_read(tokens, read), case.identical)) for tokens in could]
+    return replace(case, related=related), cached
+
+
+def _due(
+    case: Case, cached: int, reached: Sequence[int], read: int, alive: int | None
+) -> dict[Part, int]:
+    """Tokens that each rule accounts for; `reached` is what could be read with each of `Relax`."""
     # What had ended would have been lost without a difference too; to another model no time matters.
     timeless = alive is None or case.before.prefix.root != case.after.prefix.root
     ended = 0 if timeless else max(0, cached - max(alive or 0, reached[Relax.REACH]))
     rest = max(0, cached - ended - reached[Relax.REACH])
     appended = case.divergence is None
-    due = {
+    return {
         Part.PROVIDER: reached[Relax.NOTHING] - read,
         Part.VISIBILITY: reached[Relax.VISIBILITY] - reached[Relax.NOTHING],
         Part.EXPIRY: reached[Relax.EXPIRY] - reached[Relax.VISIBILITY] + ended,
@@ -274,19 +300,6 @@ def _attributed(case: Case, alive: int | None) -> Case:
         Part.REACH: reached[Relax.REACH] - reached[Relax.PLACE] + (rest if appended else 0),
         Part.DIVERGENCE: 0 if appended else rest,
     }
-    if related:
-        cached = max(cached, reached[Relax.REACH])
-    if case.before.cached is not None:
-        # What its counters say goes before what the model has of earlier requests.
-        cached = min(cached, max(case.before.cached, read))
-    if appended:
-        cached = min(cached, max(_as_read(case.identical, read), read))
-    lost = max(0, cached - read)
-    worth = {part: tokens for part, tokens in due.items() if tokens > TOLERANCE_TOKENS}
-    worth = worth if lost > TOLERANCE_TOKENS else {}
-    case = replace(case, cached=cached, lost=lost, related=related)
-    case = _settled(case, worth)
-    return replace(case, part=_main_part(case))
 
 
 def _main_part(case: Case) -> Part:
