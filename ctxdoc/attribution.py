@@ -411,9 +411,9 @@ def _sharable(case: Case) -> tuple[bool, int]:
         if reach or not _marks_too_late(case):
             return True, reach
         return (False, 0) if case.was_read else (True, _cached_by(before, None))
-    if before.prefix.root != case.after.prefix.root and not _goes_on_elsewhere(case):
+    if before.prefix.root != case.after.prefix.root:
         # Entries belong to one model: a side call of another one could share nothing.
-        return False, reach
+        return (True, _cached_by(before, None)) if _goes_on_elsewhere(case) else (False, reach)
     if _continues(case):
         return True, _cached_by(before, None)
     if _same_agent(case):
@@ -471,6 +471,8 @@ def _marks_too_late(case: Case) -> bool:
 def _goes_on(case: Case) -> bool:
     """Whether two requests are of one conversation, as the log or their messages tell."""
     one, two = case.before.request, case.after.request
+    if case.before.prefix.root != case.after.prefix.root:
+        return _goes_on_elsewhere(case)
     if one.session and one.session == two.session:
         return True
     if has_other_user(case):
@@ -509,7 +511,7 @@ def _continues(case: Case, *, said: bool | None = None) -> bool:
         return True
     if answered and _are_telling(shared):
         return True
-    if not said and (has_other_user(case) or not _same_agent(case)):
+    if not said and (has_other_user(case) or not _are_one_agent(case)):
         return False
     if looks_like_summary(case) or _extends(case):
         return True
