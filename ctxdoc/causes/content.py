@@ -409,12 +409,12 @@ def similar_systems(before: Prefix, after: Prefix) -> bool:
 def repeated_uncached(case: Case) -> int:
     """Tokens that both requests have behind the last breakpoint of the later one; 0 if too few."""
     prefix, sizes = case.after.prefix, case.after.sizes
-    if not prefix.breakpoints:
+    if not prefix.breakpoints or case.by_server:
         return 0
     last = prefix.breakpoints[-1]
     if prefix.segments[last].section is Section.MESSAGES and not case.parts[Part.REACH]:
         return 0
-    tokens = case.identical - sizes.at(last)
+    tokens = min(case.identical - sizes.at(last), case.counters.uncached)
     enough = tokens >= REPEATED_TOKENS or tokens >= REPEATED_SHARE * sizes.total
     return tokens if enough and tokens > 0 else 0
 
