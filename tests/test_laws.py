@@ -13,13 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from ctxdoc.diagnose import find_causes, iter_cases
+from ctxdoc.diagnose import diagnose_log, find_causes, iter_cases
 from ctxdoc.diff import find_divergence, first_difference, prompt_difference
 from ctxdoc.formats import FORMATS
 from ctxdoc.formats.source import Source
-from ctxdoc.model import Body, Request
+from ctxdoc.model import Body, Log, Origin, Request
 from ctxdoc.prefix import Prefix
 from ctxdoc.render import render
+from ctxdoc.replay import replay
 from tests.sessions import record
 from tests.stand_in import StandIn
 
@@ -344,3 +345,24 @@ def test_a_request_that_shares_nothing_changes_no_verdict(
         return found
 
     assert verdicts(more) == verdicts(records)
+
+
+@settings(max_examples=40)
+@given(agents())
+def test_no_number_is_called_reported_that_the_log_does_not_hold(records: list[JsonBody]) -> None:
+    """What survives and what is lost are reported where both answers have counters and are just theirs;
+    the counters of a replayed request are those of its record."""
+    requests = requests_of(records)
+    for number in range(2, len(requests) + 1):
+        log = Log(requests=tuple(requests[:number]))
+        found = diagnose_log(log, (number - 1, number))
+        one, two = requests[number - 2].usage, requests[number - 1].usage
+        if found.tokens_origin is Origin.REPORTED:
+            assert one is not None
+            assert two is not None
+            assert found.survives == two.cache_read
+            assert found.lost in (0, one.cache_read + one.cache_write - two.cache_read)
+        else:
+            assert one is None or two is None or found.lost != 0
+    rows = replay(Log(requests=tuple(requests))).rows
+    assert [row.reported for row in rows] == [request.usage for request in requests]
