@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ctxdoc.cache import places_differ
 from ctxdoc.diff import common_segments
 from ctxdoc.exchange import Exchange, Replayer
-from ctxdoc.model import Request
+from ctxdoc.model import Request, Section
 from ctxdoc.prefix import Prefix
 from ctxdoc.segments import AT
 
@@ -46,8 +46,10 @@ class Earlier:
         """By session and first message: another session may hold the same messages."""
         self._marks: dict[bytes, int] = {}
         """Up to a breakpoint."""
-        self._last: dict[str, int] = {}
-        """By session, and by nothing."""
+        self._last: dict[object, int] = {}
+        """By session, by the form of tools and system prompt, and by nothing."""
+        self._forms: dict[bytes, object] = {}
+        """By the end of tools, system prompt and settings."""
         self._ends: dict[object, int] = {}
         """By the whole prompt, at its place and at any."""
         self._opens: dict[int, tuple[bytes, str, object]] = {}
@@ -81,7 +83,7 @@ class Earlier:
         key = next((key for key in reversed(ahead) if key in prefixes), None)
         if key is not None:
             yield Found(prefixes[key], shares_much=True)
-        for name in dict.fromkeys((session, "")):
+        for name in (*([session] if session else ()), self._form(prefix), ""):
             if name in self._last:
                 yield Found(self._last[name], shares_much=False)
 
@@ -93,6 +95,19 @@ class Earlier:
                 return self._marks[prefix.keys[index]]
         return None
 
+    def _form(self, prefix: Prefix) -> object:
+        """What two prompts have in common that are one with other values: the model, the names of the
+        tools, the number of system blocks and about their length."""
+        count = len(prefix.keys) - len(prefix.row)
+        key = prefix.keys[count - 1] if count else b""
+        form = self._forms.get(key)
+        if form is None:
+            ahead = prefix.segments[:count]
+            names = tuple([s.name for s in ahead if s.section is Section.TOOLS])
+            system = [s.size for s in ahead if s.section is Section.SYSTEM]
+            form = self._forms[key] = (prefix.root, names, len(system), sum(system).bit_length())
+        return form
+
     def _opens_so(self, number: int, prefix: Prefix, place: object) -> bool:
         """Whether a request begins with the same message, for the same model at the same place."""
         return self._opens[number] == (prefix.row[0], prefix.root, place)
@@ -101,7 +116,7 @@ class Earlier:
         self, prefix: Prefix, marks: Sequence[int], session: str, place: object, number: int
     ) -> None:
         """Makes a request one that later ones can continue."""
-        self._last[""] = number
+        self._last[""] = self._last[self._form(prefix)] = number
         if session:
             self._last[session] = number
         if prefix.row:
