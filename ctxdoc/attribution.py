@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -15,12 +15,13 @@ from ctxdoc.causes.history import (
     INJECTED,
     asks_anew,
     looks_like_summary,
+    message_count,
     quoted_history,
     text_of,
 )
 from ctxdoc.causes.sharing import has_other_user, is_promised, sharable_tokens
 from ctxdoc.causes.undocumented import both_of_a_batch
-from ctxdoc.diff import Change, common_segments, find_divergence, iter_changes
+from ctxdoc.diff import Change, common_length, common_segments, find_divergence, iter_changes
 from ctxdoc.errors import NoRequestError
 from ctxdoc.exchange import Exchange, Replayer, listed_passes
 from ctxdoc.matching import Matcher, are_apart, gap_between, in_time
@@ -101,6 +102,10 @@ class Cases:
         of it."""
         self._replayer = Replayer(renderer)
         self._matcher = Matcher(requests, self._replayer, consume=consume)
+
+    def was_read(self, keys: Iterable[bytes]) -> bool:
+        """Whether an entry of one of some prefixes was read by any request so far."""
+        return any(map(self._replayer.cache.is_used, keys))
 
     def next(self, number: int, chosen: int | None = None) -> tuple[Case, int | None]:
         """The case of a request, and the number of the one that it is compared with.
@@ -194,6 +199,15 @@ def _is_by_server(before: Prefix, after: Prefix, divergence: Change | None) -> b
     return sent.index > divergence.index and sent.place.pointer != divergence.place.pointer
 
 
+def written_keys(case: Case) -> tuple[bytes, ...]:
+    """The prefixes of which both requests write entries."""
+    return tuple(
+        each.prefix.keys[mark]
+        for each in (case.before, case.after)
+        for mark in each.prefix.breakpoints
+    )
+
+
 def _first_part(case: Case) -> Part:
     """What can be said of a request that has none before it."""
     if case.refusal is not None or case.after.request.refused:
@@ -241,6 +255,8 @@ def _attributed(case: Case, alive: int | None) -> Case:
     if _reads_another(case, read) and not (_same_agent(case) and _continues(case)):
         return replace(case, part=Part.NOTHING)
     case, cached = _compared(case)
+    if case.unread and not case.asked:
+        return replace(case, part=Part.WASTE if not read else Part.NOTHING)
     # Entries of other requests that go on differently are no part of this comparison.
     reached = [
         max(read, min(_as_read(tokens, read), case.identical)) for tokens in case.outcome.could_read
@@ -254,10 +270,20 @@ def _attributed(case: Case, alive: int | None) -> Case:
     if case.divergence is None:
         cached = min(cached, max(_as_read(case.identical, read), read))
     lost = max(0, cached - read)
+    if lost <= _tolerance(case, read):
+        lost = 0
     worth = {part: tokens for part, tokens in due.items() if tokens > TOLERANCE_TOKENS}
     case = replace(case, cached=cached, lost=lost)
     case = _settled(case, worth if lost > TOLERANCE_TOKENS else {})
     return replace(case, part=_main_part(case))
+
+
+def _tolerance(case: Case, read: int) -> float:
+    """Tokens that are no loss: more of them where what was cached is no counted size."""
+    known = case.before.cached
+    counted = known is not None and (case.cached == known or case.divergence is None)
+    goes_on = case.asked or _goes_on(case)
+    return TOLERANCE_TOKENS if counted or goes_on else max(TOLERANCE_TOKENS, TOLERANCE_SHARE * read)
 
 
 def _compared(case: Case) -> tuple[Case, int]:
@@ -265,6 +291,8 @@ def _compared(case: Case) -> tuple[Case, int]:
     tokens of it that were cached. What two conversations do not share is nobody's promise."""
     related, cached = _sharable(case)
     elsewhere = places_differ(case.before.request.place, case.after.request.place)
+    if not case.asked and asks_anew(case) and _is_unread(case):
+        case = replace(case, unread=_equal_ahead(case))
     differs = related and (case.divergence is not None or elsewhere)
     if differs and not _goes_on(case) and not is_promised(case):
         case = replace(case, sharable=sharable_tokens(case))
@@ -410,7 +438,8 @@ def _sharable(case: Case) -> tuple[bool, int]:
     if asks_anew(case) and len(case.changes) == 1:
         if reach or not _marks_too_late(case):
             return True, reach
-        return (False, 0) if case.was_read else (True, _cached_by(before, None))
+        volatile = case.asked and not case.was_read
+        return (True, _cached_by(before, None)) if volatile else (False, 0)
     if before.prefix.root != case.after.prefix.root:
         # Entries belong to one model: a side call of another one could share nothing.
         return (True, _cached_by(before, None)) if _goes_on_elsewhere(case) else (False, reach)
@@ -426,8 +455,7 @@ def _sharable(case: Case) -> tuple[bool, int]:
 def _goes_on_elsewhere(case: Case) -> bool:
     """Whether a conversation goes on with another model: the same tools and system prompt, and more
     messages than before."""
-    before, after = case.before.prefix, case.after.prefix
-    longer = len(after.as_sent.row) > len(before.as_sent.row)
+    longer = message_count(case.after) > message_count(case.before)
     return longer and _are_one_agent(case) and (_extends(case) or _continues(case))
 
 
@@ -442,6 +470,28 @@ def _ends_within(change: Change, after: Prefix) -> bool:
     gone = change.before
     over = change.index == len(after.segments) and change.after is None
     return over and gone is not None and gone.section is Section.MESSAGES
+
+
+def _is_unread(case: Case) -> bool:
+    """Whether two calls that ask anew share what could be cached, and each writes it where no other reads
+    it."""
+    if case.was_read or len(case.changes) != 1 or case.outcome.could_read[Relax.REACH]:
+        return False
+    return case.counters.cache_write > 0 and _marks_too_late(case)
+
+
+def _equal_ahead(case: Case) -> int:
+    """Tokens of what both have ahead of their first difference, the start of its block included; 0 where
+    they are fewer than the model caches."""
+    change = case.divergence
+    tokens = float(case.identical)
+    if change is not None and change.before is not None and change.after is not None:
+        one, two = text_of(change.before), text_of(change.after)
+        sizes = case.after.sizes
+        if one and two:
+            share = common_length(one, two) / len(two)
+            tokens += share * (sizes.at(change.index) - sizes.at(change.index - 1))
+    return round(tokens) if tokens >= case.after.prefix.rule.minimum else 0
 
 
 def _is_volatile(case: Case) -> bool:

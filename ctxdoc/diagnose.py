@@ -17,7 +17,7 @@ from ctxdoc.causes import CAUSES, Case, Cause, Group, Match, Part
 from ctxdoc.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS
 from ctxdoc.causes.changed_text import DAYS
 from ctxdoc.causes.content import repeated_uncached
-from ctxdoc.causes.history import refuses_thinking
+from ctxdoc.causes.history import ids_regenerated, refuses_thinking
 from ctxdoc.diff import (
     Place,
     body_difference,
@@ -520,6 +520,9 @@ def _respelled(case: Case) -> Iterator[bytes]:
     """The blocks of the later prompt that stand where the earlier one has about the same: they would have
     been read, had they not changed."""
     by_rank = case.before.prefix.by_rank
+    if ids_regenerated(case):
+        # All blocks behind the first one differ by their ids alone.
+        yield from (s.digest for s in case.after.prefix.segments if s.rank in by_rank)
     for change in case.changes:
         segment = change.after
         one = by_rank.get(segment.rank) if segment is not None else None

@@ -52,6 +52,9 @@ class Earlier:
         """By the end of tools, system prompt and settings."""
         self._ends: dict[object, int] = {}
         """By the whole prompt, at its place and at any."""
+        self._added: dict[int, int] = {}
+        """When each request was added: its number says where it stands in the log, not when it was sent."""
+        self._form_of: dict[int, object] = {}
         self._opens: dict[int, tuple[bytes, str, object]] = {}
         """First message, model and place of each request."""
 
@@ -62,11 +65,16 @@ class Earlier:
         pairs, prefixes, ends = self._pairs, self._prefixes, self._ends
         tail = prefix.keys[-REACH_BACK:]
         # Of two runs of one scenario the later one goes on.
-        own = max([ends[key, place] for key in tail if (key, place) in ends], default=None)
+        own = max(
+            [ends[key, place] for key in tail if (key, place) in ends],
+            key=self._added.__getitem__,
+            default=None,
+        )
         pair = next((key for key in reversed(prefix.row) if key in pairs), None)
         line = self._lines.get((session, prefix.row[0])) if prefix.row else None
         same = pair is not None and self._opens_so(pairs[pair], prefix, place)
-        if pair is not None and same and (own is None or pairs[pair] > own):
+        later = pair is not None and (own is None or self._added[pairs[pair]] > self._added[own])
+        if pair is not None and same and later:
             yield Found(pairs[pair], shares_much=pair != prefix.row[0])
         if own is not None:
             yield Found(own, shares_much=True)
@@ -95,6 +103,10 @@ class Earlier:
                 return self._marks[prefix.keys[index]]
         return None
 
+    def is_of_form(self, number: int, prefix: Prefix) -> bool:
+        """Whether a request has the form of tools and system prompt that a prompt has."""
+        return self._form_of.get(number) == self._form(prefix)
+
     def _form(self, prefix: Prefix) -> object:
         """What two prompts have in common that are one with other values: the model, the names of the
         tools, the number of system blocks and about their length."""
@@ -116,7 +128,9 @@ class Earlier:
         self, prefix: Prefix, marks: Sequence[int], session: str, place: object, number: int
     ) -> None:
         """Makes a request one that later ones can continue."""
-        self._last[""] = self._last[self._form(prefix)] = number
+        self._added[number] = len(self._added)
+        self._form_of[number] = form = self._form(prefix)
+        self._last[""] = self._last[form] = number
         if session:
             self._last[session] = number
         if prefix.row:
@@ -215,6 +229,9 @@ class Matcher:
                 continue
             if found.if_begun and not self._begins(found.number, prefix):
                 continue
+            own = bool(request.session) and earlier.session == request.session
+            if own and self._index.is_of_form(found.number, prefix):
+                return found.number
             if are_apart(earlier, request):
                 other = found.number if found.shares_much and other is None else other
             elif other is None or found.shares_much:

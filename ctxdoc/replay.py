@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ctxdoc.attribution import Cases
+from ctxdoc.attribution import Cases, written_keys
 from ctxdoc.baseline import Locked, locked, stable_count
 from ctxdoc.bound import Bound
 from ctxdoc.causes import Case, Part
@@ -146,6 +146,8 @@ class _Run:
         self.bound = Bound()
         self.bounds: dict[int, int] = {}
         """Numbers of the requests in the tree of the bound."""
+        self.unread: dict[int, tuple[bytes, ...]] = {}
+        """By request: entries that nobody had read when it was sent; a later one may."""
         self.called: set[str] = set()
         self.counted: dict[str, Counted] = {}
         self.threads: dict[int, _Thread] = {}
@@ -210,6 +212,8 @@ class _Run:
         row.judged = True
         row.related = case.related and before is not None
         judge(row, case)
+        if case.unread and row.waste is not None:
+            self.unread[row.number - 1] = written_keys(case)
         wrong = row.miss or row.waste
         if wrong is not None and self.places[wrong.cause] > 0:
             self.places[wrong.cause] -= 1
@@ -280,6 +284,10 @@ class _Run:
                 fallen = self.rows[place]
                 if fallen is not None and fallen.reported is not None:
                     fallen.miss = miss_of(rewrite, fallen.reported, fallen.tariff)
+        for place, keys in self.unread.items():
+            wasted = self.rows[place]
+            if wasted is not None and self.cases.was_read(keys):
+                wasted.waste = None
         kept = range(len(self.rows)) if self.kept is None else sorted(self.kept)
         rows = {place: row for place in kept if (row := self.rows[place]) is not None}
         for place, row in rows.items():

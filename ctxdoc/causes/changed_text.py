@@ -486,7 +486,8 @@ def _as_id(before: str, after: str, at: int) -> Told | None:
     spans = [s for s in (*sure, *loose) if not _vetoed(after, s[0]) and not _is_color(after, s)]
     labelled = _says(ID_LABEL, after, at)
     if spans:
-        if _is_git(after, at):
+        # No commit is named by a UUID.
+        if not _both(IDS[:1], before, after, at) and _is_git(after, at):
             return None
         named = not labelled and (_in_data(after, at) or _names_file(after, spans[0]))
         return Told(Kind.ID, Confidence.LIKELY if named else Confidence.CERTAIN, labelled=labelled)

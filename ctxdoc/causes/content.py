@@ -28,6 +28,7 @@ from ctxdoc.causes.history import (
     Moved,
     asks_anew,
     came_or_went,
+    gives_back_answer,
     injected_system_text,
     is_continued,
     system_blocks,
@@ -322,6 +323,9 @@ def forked(case: Case) -> str | None:
     before, after = set(tool_names(case.before)), set(tool_names(case.after))
     if before and not after:
         return "without the tool definitions"
+    if before & after and gives_back_answer(case):
+        # The next turn of the same agent, whatever became of its prompt.
+        return None
     other_system = not similar_systems(case.before.prefix, case.after.prefix)
     # A gateway that lifts a reminder out of the messages makes a system prompt where none was.
     other_system = other_system and injected_system_text(case) is None
@@ -475,6 +479,10 @@ def unseen(case: Case) -> str:
     usage = case.before.usage
     if usage is not None and usage.cache_read and not case.whole_log:
         hidden.append("when the entries that the earlier request read were last used")
+    places = [dict(e.request.place) for e in (case.before, case.after)]
+    alone = sorted(places[0].keys() ^ places[1].keys())
+    if alone:
+        hidden.append(f"which {alone[0]} one of the requests had")
     betas = [e.request.headers.get("anthropic-beta") for e in (case.before, case.after)]
     if betas[0] != betas[1]:
         hidden.append("what the changed anthropic-beta header does to the prompt")

@@ -229,6 +229,14 @@ def system_blocks(prefix: Prefix) -> list[Segment]:
     return [s for s in prefix.segments if s.section is Section.SYSTEM]
 
 
+def gives_back_answer(case: Case) -> bool:
+    """Whether the later request has an answer where the messages of the earlier one end, and goes on."""
+    body = case.before.request.body
+    index = len(body.messages) if body is not None else -1
+    answer = any(s.rank[1] == index and s.role == "assistant" for s in _history(case.after.prefix))
+    return answer and message_count(case.after) > index + 1
+
+
 def is_continued(case: Case) -> bool:
     """Whether the later request holds the conversation of the earlier one: its first message, or a
     block that is too long to be there by chance."""

@@ -81,6 +81,10 @@ def _kind_of(change: Change) -> Kind | None:
     one, two = (_text(side) for side in (change.place.before, change.place.after))
     if not one or not two:
         return None
+    start, end_before, end_after = changed_span(one, two)
+    if start in (end_before, end_after):
+        # A line that one of two conversations has and the other has not is no value that changed.
+        return None
     kinds = find_kinds(one, two)
     return kinds[0] if kinds else None
 
