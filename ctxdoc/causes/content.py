@@ -323,12 +323,12 @@ def forked(case: Case) -> str | None:
     before, after = set(tool_names(case.before)), set(tool_names(case.after))
     if before and not after:
         return "without the tool definitions"
-    if before & after and gives_back_answer(case):
-        # The next turn of the same agent, whatever became of its prompt.
-        return None
     other_system = not similar_systems(case.before.prefix, case.after.prefix)
     # A gateway that lifts a reminder out of the messages makes a system prompt where none was.
     other_system = other_system and injected_system_text(case) is None
+    if before & after and not other_system and gives_back_answer(case):
+        # The next turn of the same agent, whatever became of its tools.
+        return None
     few = 2 * len(before & after) < len(before) and case.message_change is not None
     if before and (few or before.isdisjoint(after)):
         return "with other tools" + (" and another system prompt" if other_system else "")
@@ -407,7 +407,21 @@ def similar_systems(before: Prefix, after: Prefix) -> bool:
         return not any(texts)
     lines = [set(text.splitlines()) for text in texts]
     shared = len(lines[0] & lines[1]) / max(map(len, lines))
-    return max(shared, similarity(*texts)) >= SIMILAR_SYSTEM
+    if max(shared, similarity(*texts)) >= SIMILAR_SYSTEM:
+        return True
+    rows = [_rows_of_words(text) for text in texts]
+    return len(rows[0] & rows[1]) >= SIMILAR_SYSTEM * max(1, *map(len, rows))
+
+
+ROW = 8
+"""Words in a row that two texts do not share by chance."""
+
+
+@lru_cache(maxsize=16)
+def _rows_of_words(text: str) -> frozenset[tuple[str, ...]]:
+    """The rows of words of a text: one that was edited at several places keeps most of them."""
+    words = text.split()
+    return frozenset(zip(*(words[start:] for start in range(ROW)), strict=False))
 
 
 def repeated_uncached(case: Case) -> int:
