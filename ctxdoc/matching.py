@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ctxdoc.cache import places_differ
@@ -34,6 +35,24 @@ class Found(NamedTuple):
     """Whether it is meant only if its messages are the beginning of the later one's."""
 
 
+class _Kind(NamedTuple):
+    """What a request was sent to, and the form of its tools and system prompt."""
+
+    root: str
+    place: object
+    form: object
+
+
+class _Opening(Struct, frozen=True, gc=False):
+    """How a request begins."""
+
+    order: int
+    """When it was added."""
+    first: bytes
+    """Its first message."""
+    kind: _Kind
+
+
 class Earlier:
     """Finds the request that another one continues: it holds the same messages in a row, or else
     the longest equal prefix."""
@@ -45,35 +64,30 @@ class Earlier:
         self._lines: dict[tuple[str, bytes], int] = {}
         """By session and first message: another session may hold the same messages."""
         self._marks: dict[bytes, int] = {}
-        """Up to a breakpoint."""
+        """Up to the last breakpoint."""
         self._last: dict[object, int] = {}
         """By session, by the form of tools and system prompt, and by nothing."""
         self._forms: dict[bytes, object] = {}
         """By the end of tools, system prompt and settings."""
-        self._ends: dict[object, int] = {}
-        """By the whole prompt, at its place and at any."""
-        self._added: dict[int, int] = {}
-        """When each request was added: its number says where it stands in the log, not when it was sent."""
-        self._form_of: dict[int, object] = {}
-        self._opens: dict[int, tuple[bytes, str, object]] = {}
-        """First message, model and place of each request."""
+        self._ends: dict[object, dict[bytes, int]] = {}
+        """By place and the whole prompt."""
+        self._openings: dict[int, _Opening] = {}
+        """By number: where a request stands in the log, not when it was sent."""
+        self._kinds: dict[_Kind, _Kind] = {}
+        """Each model, place and form once."""
 
     def iter_found(self, prefix: Prefix, session: str, place: object) -> Iterator[Found]:
         """The candidates, the best first: the request whose whole prompt is the beginning, the one with the
         same messages in a row, the one with the longest equal beginning; at the end the last request,
         which shares nothing."""
-        pairs, prefixes, ends = self._pairs, self._prefixes, self._ends
+        pairs, prefixes, ends = self._pairs, self._prefixes, self._ends.get(place, {})
         tail = prefix.keys[-REACH_BACK:]
         # Of two runs of one scenario the later one goes on.
-        own = max(
-            [ends[key, place] for key in tail if (key, place) in ends],
-            key=self._added.__getitem__,
-            default=None,
-        )
+        own = max([ends[key] for key in tail if key in ends], key=self._order, default=None)
         pair = next((key for key in reversed(prefix.row) if key in pairs), None)
         line = self._lines.get((session, prefix.row[0])) if prefix.row else None
         same = pair is not None and self._opens_so(pairs[pair], prefix, place)
-        later = pair is not None and (own is None or self._added[pairs[pair]] > self._added[own])
+        later = pair is not None and (own is None or self._order(pairs[pair]) > self._order(own))
         if pair is not None and same and later:
             yield Found(pairs[pair], shares_much=pair != prefix.row[0])
         if own is not None:
@@ -84,9 +98,10 @@ class Earlier:
             yield Found(pairs[pair], shares_much=pair != prefix.row[0])
         if session and line is not None:
             yield Found(line, shares_much=True)
-        end = next((key for key in reversed(tail) if key in ends), None)
-        if end is not None:
-            yield Found(ends[end], shares_much=True)
+        for elsewhere in self._ends.values():
+            end = next((key for key in reversed(tail) if key in elsewhere), None)
+            if end is not None:
+                yield Found(elsewhere[end], shares_much=True)
         ahead = prefix.keys[: len(prefix.keys) - len(prefix.row) + 1]
         key = next((key for key in reversed(ahead) if key in prefixes), None)
         if key is not None:
@@ -105,7 +120,12 @@ class Earlier:
 
     def is_of_form(self, number: int, prefix: Prefix) -> bool:
         """Whether a request has the form of tools and system prompt that a prompt has."""
-        return self._form_of.get(number) == self._form(prefix)
+        opening = self._openings.get(number)
+        return opening is not None and opening.kind.form == self._form(prefix)
+
+    def _order(self, number: int) -> int:
+        """When a request was added."""
+        return self._openings[number].order
 
     def _form(self, prefix: Prefix) -> object:
         """What two prompts have in common that are one with other values: the model, the names of the
@@ -122,23 +142,28 @@ class Earlier:
 
     def _opens_so(self, number: int, prefix: Prefix, place: object) -> bool:
         """Whether a request begins with the same message, for the same model at the same place."""
-        return self._opens[number] == (prefix.row[0], prefix.root, place)
+        opening = self._openings[number]
+        kind = opening.kind
+        return opening.first == prefix.row[0] and kind.root == prefix.root and kind.place == place
 
     def add(
         self, prefix: Prefix, marks: Sequence[int], session: str, place: object, number: int
     ) -> None:
         """Makes a request one that later ones can continue."""
-        self._added[number] = len(self._added)
-        self._form_of[number] = form = self._form(prefix)
+        form = self._form(prefix)
+        kind = _Kind(prefix.root, place, form)
+        kind = self._kinds.setdefault(kind, kind)
+        first = prefix.row[0] if prefix.row else b""
+        self._openings[number] = _Opening(len(self._openings), first, kind)
         self._last[""] = self._last[form] = number
         if session:
             self._last[session] = number
         if prefix.row:
             self._lines[session, prefix.row[0]] = number
         if prefix.keys:
-            self._ends[prefix.keys[-1]] = self._ends[prefix.keys[-1], place] = number
-        self._opens[number] = prefix.row[0] if prefix.row else b"", prefix.root, place
-        self._marks.update((prefix.keys[mark], number) for mark in marks)
+            self._ends.setdefault(place, {})[prefix.keys[-1]] = number
+        if marks:
+            self._marks[prefix.keys[marks[-1]]] = number
         self._pairs.update(dict.fromkeys(prefix.row, number))
         ahead = len(prefix.keys) - len(prefix.row) + 1
         self._prefixes.update(dict.fromkeys(prefix.keys[:ahead], number))

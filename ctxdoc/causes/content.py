@@ -417,11 +417,11 @@ ROW = 8
 """Words in a row that two texts do not share by chance."""
 
 
-@lru_cache(maxsize=16)
-def _rows_of_words(text: str) -> frozenset[tuple[str, ...]]:
-    """The rows of words of a text: one that was edited at several places keeps most of them."""
+@lru_cache(maxsize=4)
+def _rows_of_words(text: str) -> frozenset[int]:
+    """Hashes of the rows of words of a text: one that was edited at several places keeps most of them."""
     words = text.split()
-    return frozenset(zip(*(words[start:] for start in range(ROW)), strict=False))
+    return frozenset(map(hash, zip(*(words[start:] for start in range(ROW)), strict=False)))
 
 
 def repeated_uncached(case: Case) -> int:
