@@ -186,7 +186,12 @@ def _gives_back(before: Exchange, after: Exchange) -> bool:
     """Whether a request gives back the answer of another, as it was or changed."""
     body = before.request.body
     index = len(body.messages) if body is not None else -1
-    return any(s.rank[1] == index and s.role == "assistant" for s in _blocks(after.prefix))
+    for segment in reversed(after.prefix.segments):
+        if segment.section is not Section.MESSAGES or segment.rank[1] < index:
+            return False
+        if segment.rank[1] == index and segment.role == "assistant":
+            return True
+    return False
 
 
 def _is_by_server(before: Prefix, after: Prefix, divergence: Change | None) -> bool:
