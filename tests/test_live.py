@@ -16,8 +16,9 @@ from typing import Any
 import anthropic
 import pytest
 
+from ctxdoc.api_word import api_word
 from ctxdoc.attribution import case_of_pair
-from ctxdoc.diagnose import DoubleSend, api_word
+from ctxdoc.diagnose import DoubleSend
 from ctxdoc.errors import InputError
 from ctxdoc.live import Plan, plan_of, send_twice
 from ctxdoc.load import read_bodies, read_log
