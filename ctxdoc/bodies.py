@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from math import ceil
 
 import msgspec
 from msgspec import Raw
 
 from ctxdoc import canonical
 from ctxdoc.cache import FIRST_RESPONSE
+from ctxdoc.canonical import Json
+from ctxdoc.history import SUMMARY_TOLD
 from ctxdoc.model import Body
 from ctxdoc.placements import Placement
 from ctxdoc.prefix import Mark
 from ctxdoc.prompts import Prompt
+from ctxdoc.providers import ModelRule
 from ctxdoc.segments import AT, Segment
 from ctxdoc.simulate import Sending, Simulation, by_server, parse_specs
 from ctxdoc.strategies import Spec
+from ctxdoc.strategies.compact import ASKED
+from ctxdoc.tokens import CHARACTERS_PER_TOKEN, weight_of
 
 INDEX = re.compile(r"\[(\d+)\]$")
 ANSWER_ROOM = 4096
@@ -34,6 +40,13 @@ SETTINGS = (
     "container",
 )
 NULL = b"null"
+MADE_UP = tuple(
+    b'{"type":"%b"' % kind + b',"%b":' % member + canonical.encode(told)[:-1]
+    for kind, member in ((b"text", b"text"), (b"compaction", b"content"))
+    for told in (SUMMARY_TOLD, ASKED)
+)
+"""How a block begins that stands for a text nobody has written yet."""
+FILLER = " so that it is as long as it is taken to be"
 
 
 def iter_lines(
@@ -168,8 +181,24 @@ def _message(prompt: Prompt, index: int, marks: Mapping[int, Mark]) -> Raw:
             return Raw(message.raw)
         content = b'[{"type":"text","text":%b}]' % content
     blocks = msgspec.json.decode(content, type=list[Raw])
+    for segment, tokens in zip(message.segments, message.tokens, strict=True):
+        if segment.rank[2] < len(blocks) and segment.data.startswith(MADE_UP):
+            missing = tokens - weight_of(segment, prompt.call.rule)
+            blocks[segment.rank[2]] = _filled(blocks[segment.rank[2]], missing, prompt.call.rule)
     marked = [_marked(_unmarked(block), own.get(place)) for place, block in enumerate(blocks)]
     return Raw(msgspec.json.encode({**members, "content": marked}))
+
+
+def _filled(block: Raw, tokens: float, rule: ModelRule) -> Raw:
+    """A block that stands for a text nobody has written yet, as long as that text is taken to be."""
+    count = max(0, round(tokens * CHARACTERS_PER_TOKEN[rule.tokenizer]))
+    filler = FILLER * ceil(count / len(FILLER))
+    members: dict[str, Json] = msgspec.json.decode(block)
+    for name in ("text", "content"):
+        told = members.get(name)
+        if isinstance(told, str):
+            members[name] = told + filler[:count]
+    return Raw(msgspec.json.encode(members))
 
 
 def _unmarked(block: Raw) -> Raw:

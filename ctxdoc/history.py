@@ -24,6 +24,8 @@ from ctxdoc.segments import Segment, read_message
 from ctxdoc.tokens import Weigh, weight_of
 
 T = TypeVar("T")
+SUMMARY_TOLD = "[summary of "
+"""How a block begins that stands for a summary."""
 
 
 class Message(Struct, frozen=True, eq=False, gc=False):
@@ -300,7 +302,7 @@ def told(messages: Sequence[Message], count: int) -> str:
     """What names a summary of the first messages: others have another."""
     ends = [messages[index].segments for index in {0, count - 1} if 0 <= index < len(messages)]
     name = blake2b(b"".join(s.digest for segments in ends for s in segments), digest_size=4)
-    return f"[summary of {count} messages, {name.hexdigest()}]"
+    return f"{SUMMARY_TOLD}{count} messages, {name.hexdigest()}]"
 
 
 def text_block(text: str) -> dict[str, Json]:

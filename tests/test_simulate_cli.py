@@ -104,6 +104,34 @@ def test_an_emitted_log_is_read_back_and_costs_what_the_row_says(tmp_path: Path)
     assert run("diagnose", str(path)).returncode == 0
 
 
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        "keep",
+        "clear:trigger=3000,keep=1,by=client",
+        "compact:trigger=4000",
+        "compact:trigger=6000,summary_tokens=800",
+        "window:turns=3,summary_tokens=500",
+        "trim:high=4000,low=2000",
+        "last_messages",
+    ],
+)
+def test_a_log_without_counters_is_replayed_as_the_row_says(tmp_path: Path, strategy: str) -> None:
+    """Both rest on the same estimate then: summaries are as long as they are taken to be, the calls
+    that ask for them are in the log. A token is rounded here and there."""
+    bare, out = tmp_path / "bare.jsonl", tmp_path / "out.jsonl"
+    records = [json.loads(line) for line in SESSION.read_text().splitlines()]
+    bare.write_text("".join(json.dumps({**each, "response": None}) + "\n" for each in records))
+    row = document(str(bare), "--strategy", strategy, "--emit", str(out))["rows"][-1]  # type: ignore[index]
+    totals = json.loads(run("replay", str(out), "--format", "json").stdout)["totals"]["simulated"]
+    for name, tokens in (
+        ("input", totals["input"]),
+        ("cache_read", totals["cache_read"]),
+        ("cache_write", totals["cache_write_5m"] + totals["cache_write_1h"]),
+    ):
+        assert tokens == pytest.approx(row[name], rel=0.002), name
+
+
 def test_keep_emits_what_was_recorded(tmp_path: Path) -> None:
     path = tmp_path / "keep.jsonl"
     run("simulate", LOG, "--strategy", "keep", "--emit", str(path))
