@@ -182,11 +182,18 @@ def _message(prompt: Prompt, index: int, marks: Mapping[int, Mark]) -> Raw:
         content = b'[{"type":"text","text":%b}]' % content
     blocks = msgspec.json.decode(content, type=list[Raw])
     for segment, tokens in zip(message.segments, message.tokens, strict=True):
-        if segment.rank[2] < len(blocks) and segment.data.startswith(MADE_UP):
+        if segment.rank[2] < len(blocks) and _is_made_up(prompt, segment):
             missing = tokens - weight_of(segment, prompt.call.rule)
             blocks[segment.rank[2]] = _filled(blocks[segment.rank[2]], missing, prompt.call.rule)
     marked = [_marked(_unmarked(block), own.get(place)) for place, block in enumerate(blocks)]
     return Raw(msgspec.json.encode({**members, "content": marked}))
+
+
+def _is_made_up(prompt: Prompt, segment: Segment) -> bool:
+    """Whether a block stands for a text nobody has written yet: what was recorded stays to the byte."""
+    if not segment.data.startswith(MADE_UP):
+        return False
+    return all(segment.data != own.data for m in prompt.call.messages for own in m.segments)
 
 
 def _filled(block: Raw, tokens: float, rule: ModelRule) -> Raw:

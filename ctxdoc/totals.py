@@ -270,28 +270,25 @@ def _least(rows: Sequence[Row]) -> Sum:
 
 
 def _lost(checked: Sequence[Row], missed: Sequence[Row]) -> Sum:
-    """What misses cost: 0 where there is none, None where nothing was checked or none is priced."""
+    """What misses cost."""
     misses = [row.miss for row in missed if row.miss is not None and row.miss.tokens is not None]
-    costs = [miss.cost for miss in misses if miss.cost is not None]
-    known = bool(costs) or (not misses and any(row.cost is not None for row in checked))
-    return Sum(
-        amount=sum(costs, ZERO) if known else None,
-        basis=_basis(checked),
-        count=len(misses),
-        unpriced=len(misses) - len(costs),
-    )
+    return _judged(checked, [miss.cost for miss in misses])
 
 
 def _waste(checked: Sequence[Row]) -> Sum:
     """What was paid in full although it had been sent before and never cached."""
-    wasted = [row.waste for row in checked if row.waste is not None]
-    costs = [waste.cost for waste in wasted if waste.cost is not None]
-    known = bool(costs) or (not wasted and any(row.cost is not None for row in checked))
+    return _judged(checked, [row.waste.cost for row in checked if row.waste is not None])
+
+
+def _judged(checked: Sequence[Row], each: Sequence[Decimal | None]) -> Sum:
+    """The sum of what was found: 0 where nothing was, None where nothing was checked or none is priced."""
+    costs = [cost for cost in each if cost is not None]
+    known = bool(costs) or (not each and any(row.cost is not None for row in checked))
     return Sum(
         amount=sum(costs, ZERO) if known else None,
         basis=_basis(checked),
-        count=len(wasted),
-        unpriced=len(wasted) - len(costs),
+        count=len(each),
+        unpriced=len(each) - len(costs),
     )
 
 

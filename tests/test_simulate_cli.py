@@ -132,6 +132,23 @@ def test_a_log_without_counters_is_replayed_as_the_row_says(tmp_path: Path, stra
         assert tokens == pytest.approx(row[name], rel=0.002), name
 
 
+def test_a_recorded_text_that_looks_like_a_summary_is_emitted_to_the_byte(tmp_path: Path) -> None:
+    """A log that was emitted before: nothing is filled up a second time, whatever its counters say."""
+    text = "[summary of 3 messages, 0a1b2c3d]"
+    body = {
+        "model": "claude-sonnet-4-5",
+        "max_tokens": 9,
+        "messages": [{"role": "user", "content": [{"type": "text", "text": text}]}],
+    }
+    usage = {"input_tokens": 3000, "output_tokens": 5}
+    answer = {"id": "m", "model": "claude-sonnet-4-5", "usage": usage}
+    log, out = tmp_path / "log.jsonl", tmp_path / "out.jsonl"
+    log.write_text(json.dumps({"request": body, "response": answer}) + "\n")
+    run("simulate", str(log), "--strategy", "keep", "--emit", str(out))
+    (line,) = out.read_text().splitlines()
+    assert json.loads(line)["request"]["messages"][0]["content"][0]["text"] == text
+
+
 def test_keep_emits_what_was_recorded(tmp_path: Path) -> None:
     path = tmp_path / "keep.jsonl"
     run("simulate", LOG, "--strategy", "keep", "--emit", str(path))
