@@ -157,7 +157,7 @@ def _case(
         before=before,
         after=after,
         outcome=outcome,
-        counters=usage or outcome.usage,
+        counters=usage or after.request.simulated_usage or outcome.usage,
         origin=Origin.REPORTED if usage else Origin.SIMULATED,
         divergence=divergence,
         changes=() if first else _all_changes(divergence, before, after),
@@ -326,7 +326,8 @@ def _due(
     rest = max(0, cached - ended - reached[Relax.REACH])
     appended = case.divergence is None
     return {
-        Part.PROVIDER: reached[Relax.NOTHING] - read,
+        # Only the API's own counters can say that it did otherwise than its rules.
+        Part.PROVIDER: reached[Relax.NOTHING] - read if case.measured else 0,
         Part.VISIBILITY: reached[Relax.VISIBILITY] - reached[Relax.NOTHING],
         Part.EXPIRY: reached[Relax.EXPIRY] - reached[Relax.VISIBILITY] + ended,
         Part.PLACE: reached[Relax.PLACE] - reached[Relax.EXPIRY],

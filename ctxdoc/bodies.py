@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 
 import msgspec
@@ -13,7 +13,7 @@ from ctxdoc import canonical
 from ctxdoc.cache import FIRST_RESPONSE
 from ctxdoc.canonical import Json
 from ctxdoc.history import SUMMARY_TOLD
-from ctxdoc.model import Body
+from ctxdoc.model import Body, Usage
 from ctxdoc.placements import Placement
 from ctxdoc.prefix import Mark
 from ctxdoc.prompts import Prompt
@@ -53,27 +53,69 @@ def iter_lines(
     simulation: Simulation, specs: tuple[Spec, ...], placement: Placement
 ) -> Iterator[bytes]:
     """The requests of one strategy as lines of the native log, in the order in which they are sent."""
-    # What the API edits itself is not in the body.
-    client = tuple(spec for spec in specs if not by_server(spec)) or parse_specs("keep")
-    edits = [
-        spec.definition.server_edit(spec.strategy)
-        for spec in specs
-        if by_server(spec) and spec.definition.server_edit
-    ]
-    for sending in simulation.iter_sent(client, placement):
-        record: dict[str, object] = {}
-        at = sending.prompt.call.at
-        if at is not None:
-            record["timestamp"] = (at + sending.order * FIRST_RESPONSE).isoformat()
-        recorded = sending.prompt.call.request
-        if recorded is not None and recorded.session:
-            record["session_id"] = recorded.session
-        if recorded is not None and recorded.headers:
-            record["headers"] = dict(recorded.headers)
-        body = body_of(sending, placement)
+    asked = [spec for spec in specs if by_server(spec) and spec.definition.server_edit]
+    # What the API only takes out is in the body all the same.
+    outside = [spec for spec in asked if spec.definition.applied_edit]
+    inside = tuple(spec for spec in specs if spec not in outside) or parse_specs("keep")
+    edits = [e(spec.strategy) for spec in asked if (e := spec.definition.server_edit)]
+    whole = (each for each in simulation.iter_sent(inside, placement) if not each.order)
+    for sending, usage in simulation.iter_billed(specs, placement):
+        body = next(whole) if outside and not sending.order else sending
+        members = body_of(body, placement)
         if edits:
-            body["context_management"] = {"edits": edits}
-        yield msgspec.json.encode({**record, "request": body, "response": None}) + b"\n"
+            members["context_management"] = {"edits": edits}
+        record = _record_of(sending)
+        record["request"] = members
+        record["response"] = None
+        record["simulated"] = _simulated(sending, usage, _applied(outside, body, sending))
+        yield msgspec.json.encode(record) + b"\n"
+
+
+def _record_of(sending: Sending) -> dict[str, object]:
+    """What a record says beside its request: times, session, headers."""
+    record: dict[str, object] = {}
+    at = sending.prompt.call.at
+    if at is not None:
+        record["timestamp"] = (at + sending.order * FIRST_RESPONSE).isoformat()
+    recorded = sending.prompt.call.request
+    if recorded is not None and recorded.session:
+        record["session_id"] = recorded.session
+    if recorded is not None and recorded.duration is not None and not sending.order:
+        # It says from when on others can read what the request writes.
+        record["duration_ms"] = recorded.duration * 1000
+    if recorded is not None and recorded.headers:
+        record["headers"] = dict(recorded.headers)
+    return record
+
+
+def _simulated(sending: Sending, usage: Usage, applied: list[object]) -> dict[str, object]:
+    """The counters that the row was made of, in the place where an answer has its own."""
+    call = sending.prompt.call
+    found: dict[str, object] = {
+        "model": call.request.model if call.request else call.root,
+        "usage": {
+            "input_tokens": usage.uncached,
+            "cache_read_input_tokens": usage.cache_read,
+            "cache_creation_input_tokens": usage.cache_write,
+            "cache_creation": {
+                "ephemeral_5m_input_tokens": usage.cache_write_5m,
+                "ephemeral_1h_input_tokens": usage.cache_write_1h,
+            },
+            "output_tokens": usage.output,
+        },
+    }
+    if applied:
+        found["context_management"] = {"applied_edits": applied}
+    return found
+
+
+def _applied(outside: Sequence[Spec], body: Sending, sending: Sending) -> list[object]:
+    """What the API took out of a body, by each of its edits."""
+    if body is sending:
+        return []
+    pairs = body.prompt.messages, sending.prompt.messages
+    found = (e(s.strategy, *pairs) for s in outside if (e := s.definition.applied_edit))
+    return [edit for edit in found if edit is not None]
 
 
 def body_of(sending: Sending, placement: Placement) -> dict[str, object]:

@@ -104,7 +104,7 @@ class Replayer:
         if hour_lost:
             prefix = _with_five_minutes(prefix)
         corrected = None if assumed or passes else _corrected(prefix, usage)
-        sizing = _sizing(request, corrected or usage, passes)
+        sizing = _sizing(request, corrected or usage, passes) or request.simulated_usage
         if before is not None and sizing is not None and not before.passes:
             self._note_read(before, prefix, sizing.cache_read)
         found = Exchange(
@@ -246,8 +246,9 @@ SHAPE = "message_shape_invalid"
 
 
 def _refusal(request: Request, prefix: Prefix, before: Exchange | None) -> Refusal | None:
-    """Why the API refuses a request, where the log does not say that it was accepted."""
-    if request.response is not None and not request.refused:
+    """Why the API refuses a request, where the log does not say that it was accepted. A simulation takes
+    what it sends for accepted, and tells of what would be refused in its own table."""
+    if (request.response or request.simulated) is not None and not request.refused:
         return None
     sent = prefix.as_sent
     found = find_refusal(sent)

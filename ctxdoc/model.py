@@ -289,6 +289,8 @@ class Request(Struct, frozen=True, kw_only=True, gc=False):
     headers: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Lower-case names; only those that cannot hold a secret."""
     response: Response | None = None
+    simulated: Response | None = None
+    """What a simulation computed in the place of an answer, where one wrote the log."""
     cost_reported: Decimal | None = None
     """USD that a tracker beside the log wrote down."""
     notes: tuple[str, ...] = ()
@@ -309,6 +311,18 @@ class Request(Struct, frozen=True, kw_only=True, gc=False):
     def usage(self) -> Usage | None:
         """The reported counters."""
         return self.response.usage if self.response else None
+
+    @property
+    def simulated_usage(self) -> Usage | None:
+        """The counters that a simulation wrote; never taken for the API's."""
+        return self.simulated.usage if self.simulated and self.response is None else None
+
+    @property
+    def server_edits(self) -> tuple[ServerEdit, ...] | None:
+        """What the API took out of the prompt, as its answer says or a simulation computed; None where
+        neither is there."""
+        answer = self.response or self.simulated
+        return answer.edits if answer is not None else None
 
     @property
     def is_exact(self) -> bool:

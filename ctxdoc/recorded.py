@@ -158,7 +158,7 @@ class _Reader:
             began=step.began,
             place=step.place,
             scale=1.0 if exchange.sizes.ratio is None else exchange.sizes.ratio,
-            output=exchange.usage.output if exchange.usage else None,
+            output=_output_of(request),
             reported=exchange.usage,
             beside=_beside(request),
             # The messages are held by the line.
@@ -451,3 +451,9 @@ def _places(exchange: Exchange, start: int, ends: Sequence[int]) -> Iterator[Pla
         message = bisect_right(ends, mark.index - start)
         first = ends[message - 1] if message else 0
         yield Place(len(ends) - message, mark.index - start - first, mark.ttl)
+
+
+def _output_of(request: Request) -> int | None:
+    """Tokens of the answer, reported or else simulated; None where neither is known."""
+    usage = request.usage or request.simulated_usage
+    return usage.output if usage else None

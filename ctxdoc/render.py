@@ -399,8 +399,8 @@ def answer_of(request: Request) -> tuple[Segment, ...]:
 def _edits_of(request: Request, old: _Lane | None) -> tuple[ServerEdit, ...]:
     """What the answer says that the API took out; where it is not logged, what it took out of the
     request before: an edit holds on."""
-    if request.response is not None:
-        return request.response.edits
+    if request.server_edits is not None:
+        return request.server_edits
     return old.edits if old is not None else ()
 
 

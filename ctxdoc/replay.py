@@ -195,12 +195,12 @@ class _Run:
         """A request with a body."""
         request, usage = case.after.request, case.after.usage
         row.reported = usage if request.usage is not None else None
-        row.origin = case.after.sizes.origin
+        row.origin = Origin.SIMULATED if request.simulated_usage else case.after.sizes.origin
         if row.origin is Origin.ESTIMATED:
             row.opaque = any(map(is_opaque, case.after.prefix.segments))
         row.compared = before + 1 if before is not None else None
         if case.part not in (Part.REFUSAL, Part.RECORD):
-            row.simulated = case.outcome.usage
+            row.simulated = request.simulated_usage or case.outcome.usage
             if row.reported is not None:
                 right = case.after.corrected or row.reported
                 row.fidelity = fidelity_of(right, case.outcome.usage)

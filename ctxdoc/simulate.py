@@ -170,13 +170,16 @@ class Simulation:
 
     def usages(self, specs: tuple[Spec, ...], placement: Placement) -> list[Usage]:
         """What each request reads, writes and pays in full, its further calls left out."""
-        cache = Cache()
-        found = []
+        billed = self.iter_billed(specs, placement)
+        return [usage for sending, usage in billed if not sending.order]
+
+    def iter_billed(
+        self, specs: tuple[Spec, ...], placement: Placement
+    ) -> Iterator[tuple[Sending, Usage]]:
+        """The prompts of a strategy in their order, each with what it reads, writes and pays in full."""
+        bill = _Bill(placement)
         for sending in self.iter_sent(specs, placement):
-            usage = cache.bill(_step(sending.prompt.call, sending, placement))
-            if not sending.order:
-                found.append(usage)
-        return found
+            yield sending, bill.bill(sending.prompt.call, sending)[0]
 
     def iter_sent(self, specs: tuple[Spec, ...], placement: Placement) -> Iterator[Sending]:
         """The prompts of a strategy in the order in which they are sent."""
@@ -408,13 +411,14 @@ class _Bill:
     def add(self, call: Call, sendings: Sequence[Sending]) -> None:
         """Sends the prompts of one request."""
         meter = meter_of(call.tariff)
-        self._billed.append([(meter, *self._bill(call, sending)) for sending in sendings])
+        self._billed.append([(meter, *self.bill(call, sending)) for sending in sendings])
 
     def pass_by(self, call: Call, sending: Sending) -> None:
         """Sends a prompt that is billed to somebody else."""
-        self._bill(call, sending)
+        self.bill(call, sending)
 
-    def _bill(self, call: Call, sending: Sending) -> tuple[Usage, int | None]:
+    def bill(self, call: Call, sending: Sending) -> tuple[Usage, int | None]:
+        """What one prompt reads, writes and pays; its number in the tree where the end decides it."""
         if not sending.cached:
             return _plain(sending), None
         if self.placement.bound:

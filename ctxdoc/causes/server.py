@@ -10,8 +10,7 @@ from ctxdoc.segments import is_compaction
 
 def edits_of(case: Case) -> tuple[ServerEdit, ...]:
     """What the API says that it took out of the later prompt, or else of the earlier one."""
-    answers = case.after.request.response, case.before.request.response
-    return next((answer.edits for answer in answers if answer is not None and answer.edits), ())
+    return case.after.request.server_edits or case.before.request.server_edits or ()
 
 
 def is_compacted(case: Case) -> bool:

@@ -7,6 +7,8 @@ How to get one
 What a line holds
     {"timestamp": start of the request, "headers": {...}, "request": the body as sent,
      "response": {"id", "model", "usage", ...} or null, "status", "duration_ms", "cost_usd"}
+    `simulated` stands in the lines of `simulate --emit`: an answer's counters and edits as they were
+    computed. They are never taken for the API's, and not looked at beside a `response`.
     A file may also be one such record, or an array of them. Only `request` is needed: without
     `timestamp` nothing is said about lifetimes, without `response.usage` the counters are
     simulated.
@@ -47,6 +49,7 @@ class _Record(Struct):
     timestamp: Any = None
     headers: Any = None
     response: Raw = NULL
+    simulated: Raw = NULL
     status: Any = None
     duration_ms: Any = None
     session_id: Any = None
@@ -66,6 +69,7 @@ def _read(document: Document) -> Item:
         reason = f"a call to {record.path}"
         return Skipped(document.source, document.line, reason, other=True)
     response, notes = _response(record)
+    simulated = _simulated(record)
     body = read_body(record.request)
     return Request(
         source=document.source,
@@ -78,6 +82,7 @@ def _read(document: Document) -> Item:
         session=text_of(record.session_id),
         headers=kept_headers(record.headers),
         response=response,
+        simulated=simulated,
         cost_reported=read_cost(record.cost_usd),
         notes=notes,
     )
@@ -89,12 +94,26 @@ def _response(record: _Record) -> tuple[Response | None, tuple[str, ...]]:
     if bytes(record.response) == b"null":
         return (Response(error=f"status {status}") if failed else None), ()
     try:
-        value = msgspec.json.decode(record.response)
-        if not isinstance(value, dict):
-            raise msgspec.ValidationError("not an object")
-        return response_of(value), ()
+        return _answer(record.response), ()
     except (msgspec.DecodeError, RecursionError) as error:
         return None, (f"response not used: {error}",)
+
+
+def _simulated(record: _Record) -> Response | None:
+    """What a simulation put in the place of an answer; None where there is none that can be read."""
+    if bytes(record.simulated) == b"null":
+        return None
+    try:
+        return _answer(record.simulated)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _answer(raw: Raw) -> Response:
+    value = msgspec.json.decode(raw)
+    if not isinstance(value, dict):
+        raise msgspec.ValidationError("not an object")
+    return response_of(value)
 
 
 FORMAT = Format(

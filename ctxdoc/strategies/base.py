@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
@@ -113,6 +113,13 @@ def _always(session: Session) -> bool:
     return True
 
 
+ApplyEdit: TypeAlias = Callable[
+    [Any, Sequence[Message], Sequence[Message]], dict[str, object] | None
+]
+"""From a strategy, the messages of a request and what the API leaves of them, one for one: the entry of
+`applied_edits`; None where it took nothing out."""
+
+
 class Definition(Struct, frozen=True, kw_only=True):
     """A strategy as it is chosen by name."""
 
@@ -126,6 +133,9 @@ class Definition(Struct, frozen=True, kw_only=True):
     """Whether it sends images in less detail, which does not count as unseen."""
     server_edit: Callable[[Any], dict[str, object]] | None = None
     """The entry of `context_management` that asks the API for it; None where the API has none."""
+    applied_edit: ApplyEdit | None = None
+    """What the answer to a request says of it, where the API only takes something out and the body stays
+    as it is; None where the next body gives back what the API put in."""
     as_written: bool = False
     """Whether it is kept as people write it, though the API may refuse what it sends."""
     usual: tuple[str, ...] = ("",)

@@ -23,7 +23,7 @@ What the model no longer sees
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
 from msgspec import Struct
@@ -167,10 +167,33 @@ def _edit(strategy: Clear) -> dict[str, object]:
     return edit
 
 
+def _applied_edit(
+    strategy: Clear, messages: Sequence[Message], left: Sequence[Message]
+) -> dict[str, object] | None:
+    """How many calls were cleared, the oldest first: those too whose results are short as they are."""
+    excluded = frozenset(filter(None, strategy.exclude_tools.split("|")))
+    every, count, freed = list(messages), 0, 0
+    seen = 0
+    for index, (own, other) in enumerate(zip(messages, left, strict=True)):
+        names = _names(every, index) if excluded and own.results else {}
+        for place in own.results:
+            if names.get(place, "") in excluded:
+                continue
+            seen += 1
+            if own.segments[place].digest != other.segments[place].digest:
+                count = seen
+        freed += own.size - other.size
+    if not count:
+        return None
+    kind = _edit(strategy)["type"]
+    return {"type": kind, "cleared_tool_uses": count, "cleared_input_tokens": freed}
+
+
 STRATEGY = Definition(
     id="clear",
     title="replaces old tool results by a placeholder",
     make=Clear,
     server_edit=_edit,
+    applied_edit=_applied_edit,
     usual=("", "mode=rolling"),
 )

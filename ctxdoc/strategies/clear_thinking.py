@@ -14,6 +14,7 @@ What the model no longer sees
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from msgspec import Struct
@@ -59,10 +60,23 @@ def _edit(strategy: ClearThinking) -> dict[str, object]:
     }
 
 
+def _applied_edit(
+    strategy: ClearThinking, messages: Sequence[Message], left: Sequence[Message]
+) -> dict[str, object] | None:
+    """How many turns lost their thinking."""
+    pairs = [(one, two) for one, two in zip(messages, left, strict=True) if one is not two]
+    if not pairs:
+        return None
+    freed = sum(one.size - two.size for one, two in pairs)
+    kind = _edit(strategy)["type"]
+    return {"type": kind, "cleared_thinking_turns": len(pairs), "cleared_input_tokens": freed}
+
+
 STRATEGY = Definition(
     id="clear_thinking",
     title="takes the thinking of old turns out",
     make=ClearThinking,
     server_edit=_edit,
+    applied_edit=_applied_edit,
     applies=thinks,
 )
