@@ -55,7 +55,7 @@ bench: $(DONE) ## Measure speed and memory as ratios against a reference in the 
 	@$(BIN)/python -m tests.bench
 
 prices: $(DONE) ## Make the price table anew from the installed genai-prices
-	@$(BIN)/python -m ctxdoc.price_table
+	@$(BIN)/python -m ctxdoc.pricing.table
 
 clean: ## Remove what the targets made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* build *.egg-info

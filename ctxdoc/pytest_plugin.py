@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from ctxdoc.gate import Gated
-    from ctxdoc.settings import GateSettings
+    from ctxdoc.gate.checks import Gated
+    from ctxdoc.gate.settings import GateSettings
 
 MARKER = (
     "ctxdoc(**settings): what assert_stable_prefix and assert_cache_alive allow in this test, as in "
@@ -52,7 +52,7 @@ def assert_stable_prefix(request: pytest.FixtureRequest) -> Callable[..., None]:
     """
 
     def check(build: Callable[[], Any], **settings: Any) -> None:
-        from ctxdoc.gating import IN_PROCESS, baseline_of, gate_function
+        from ctxdoc.gate.run import IN_PROCESS, baseline_of, gate_function
 
         def run(found: GateSettings) -> Gated:
             folder = request.config.rootpath
@@ -72,8 +72,8 @@ def assert_cache_alive(request: pytest.FixtureRequest) -> Callable[..., None]:
     """Fails when a recorded log lost its prefix to something unstable, or breaks another limit."""
 
     def check(*logs: str | Path, **settings: Any) -> None:
-        from ctxdoc.gating import baseline_of, gate_log
-        from ctxdoc.load import read_log
+        from ctxdoc.gate.run import baseline_of, gate_log
+        from ctxdoc.reading.load import read_log
 
         paths = [str(path) for path in logs]
 
@@ -92,7 +92,7 @@ SOURCES = ("logs", "command", "import", "baseline")
 
 def _settings(request: pytest.FixtureRequest, given: dict[str, Any]) -> GateSettings:
     """The table of pyproject.toml, the markers from the outermost on, and what the call says."""
-    from ctxdoc.settings import read_settings, settings_of
+    from ctxdoc.gate.settings import read_settings, settings_of
 
     table, _ = read_settings(request.config.rootpath)
     values: dict[str, Any] = {k: v for k, v in table.items() if k not in SOURCES}
@@ -123,7 +123,7 @@ def _fault(
     run: Callable[[GateSettings], Gated],
 ) -> str:
     from ctxdoc.errors import CtxdocError
-    from ctxdoc.gate import Verdict
+    from ctxdoc.gate.checks import Verdict
     from ctxdoc.outputs import OUTPUTS, Style
     from ctxdoc.reports.gate import gate_report
 
@@ -145,9 +145,9 @@ WRITTEN = pytest.StashKey[set[Path]]()
 
 
 def _written(request: pytest.FixtureRequest, gated: Gated, path: Path) -> Gated:
-    from ctxdoc.baseline import read_lock
     from ctxdoc.errors import InputError
-    from ctxdoc.gating import shareable, updated
+    from ctxdoc.gate.run import shareable, updated
+    from ctxdoc.ledger.baseline import read_lock
 
     done = request.config.stash.setdefault(WRITTEN, set())
     beside = read_lock(path) if path in done else None

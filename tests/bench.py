@@ -76,7 +76,7 @@ print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 REPLAY = TIMED.format(
     imports="""
 import gc
-from ctxdoc.load import read_log
+from ctxdoc.reading.load import read_log
 from ctxdoc.replay import replay
 from ctxdoc.reports.replay import replay_report
 gc.disable()
@@ -84,9 +84,12 @@ gc.disable()
     work="replay_report(replay(read_log([sys.argv[1]], condense=True)))",
 )
 CONDENSE = TIMED.format(
-    imports="from ctxdoc.load import read_log", work="read_log([sys.argv[1]], condense=True)"
+    imports="from ctxdoc.reading.load import read_log",
+    work="read_log([sys.argv[1]], condense=True)",
 )
-READ = TIMED.format(imports="from ctxdoc.load import read_log", work="read_log([sys.argv[1]])")
+READ = TIMED.format(
+    imports="from ctxdoc.reading.load import read_log", work="read_log([sys.argv[1]])"
+)
 ORJSON = TIMED.format(
     imports="import orjson", work="for line in open(sys.argv[1], 'rb'): orjson.loads(line)"
 )
@@ -225,7 +228,7 @@ SIMULATE = TIMED.format(
     imports="""
 import gc
 from ctxdoc.comparison import compare
-from ctxdoc.load import read_log
+from ctxdoc.reading.load import read_log
 from ctxdoc.recorded import recorded_session
 from ctxdoc.reports.simulate import simulate_report
 from ctxdoc.simulate import Simulation, parse_specs

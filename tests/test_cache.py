@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ctxdoc.diagnose import Diagnosis, State, diagnose_pair
-from ctxdoc.load import read_request
+from ctxdoc.diagnosis.diagnose import Diagnosis, State, diagnose_pair
+from ctxdoc.reading.load import read_request
 from tests.sessions import MARK, START, first_body, lines, marked, prose, record, turn
 
 Body = dict[str, Any]

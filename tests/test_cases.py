@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ctxdoc.diagnose import Diagnosis, diagnose_pair
-from ctxdoc.load import read_request
+from ctxdoc.diagnosis.diagnose import Diagnosis, diagnose_pair
+from ctxdoc.reading.load import read_request
 
 CASES = Path(__file__).parent.parent / "fixtures" / "cases"
 NAMES = sorted(path.parent.name for path in CASES.glob("*/expect.json"))

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from ctxdoc.load import read_log
+from ctxdoc.ledger.ledger import Replay, replay
+from ctxdoc.prompt.render import render
 from ctxdoc.providers.rules import short_model_id
-from ctxdoc.render import render
-from ctxdoc.replay import Replay, replay
+from ctxdoc.reading.load import read_log
 from tests.test_server_edits import LONG, body, diagnosed, line, requests_of, usage
 
 Body = dict[str, Any]

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ctxdoc.causes import CAUSES, Confidence
-from ctxdoc.counted import Counted, Rewrite
-from ctxdoc.model import Event, Pass, Request, Response, Usage
+from ctxdoc.diagnosis.by_counters import Counted, Rewrite
+from ctxdoc.diagnosis.causes import CAUSES, Confidence
+from ctxdoc.request.model import Event, Pass, Request, Response, Usage
 
 START = datetime(2026, 11, 20, 9, tzinfo=UTC)
 SONNET, HAIKU = "claude-sonnet-4-5-20250929", "claude-haiku-4-5-20251001"

@@ -11,12 +11,12 @@ import pytest
 from msgspec import Raw
 
 from ctxdoc.cli.app import main
-from ctxdoc.credentials import without_credentials
-from ctxdoc.diff import body_difference
-from ctxdoc.formats.base import read_body
-from ctxdoc.load import read_log
+from ctxdoc.prompt.diff import body_difference
+from ctxdoc.reading.formats.base import read_body
+from ctxdoc.reading.load import read_log
 from ctxdoc.record.lines import Seen, line_of
 from ctxdoc.record.redaction import Redactor
+from ctxdoc.request.credentials import without_credentials
 
 TOKEN, OTHER = "tok-never-to-be-seen-000", "tok-never-to-be-seen-111"
 TEXT = "word " * 3_000

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ctxdoc.load import read_log
-from ctxdoc.model import Request
-from ctxdoc.render import Renderer, render
+from ctxdoc.prompt.render import Renderer, render
+from ctxdoc.reading.load import read_log
+from ctxdoc.request.model import Request
 from tests.sessions import Body, demo_session, first_body, lines, marked, session, turn
 
 DECOY = {"type": "object", "properties": {"messages": {"type": "array", "items": ["messages"]}}}

@@ -18,17 +18,24 @@ import xmlschema
 import yaml
 from jsonschema import Draft7Validator
 
-from ctxdoc.baseline import changes_of, lock_of, locked, marked_count, stable_count, write_lock
-from ctxdoc.builder import SURROUNDINGS, Builder, Run
 from ctxdoc.errors import InputError, UncheckedError
-from ctxdoc.load import read_bodies
+from ctxdoc.gate.process import SURROUNDINGS, Builder, Run
+from ctxdoc.gate.settings import settings_of
+from ctxdoc.ledger.baseline import (
+    changes_of,
+    lock_of,
+    locked,
+    marked_count,
+    stable_count,
+    write_lock,
+)
 from ctxdoc.outputs import Style
 from ctxdoc.outputs.github import OUTPUT as GITHUB
 from ctxdoc.outputs.junit import OUTPUT as JUNIT
 from ctxdoc.outputs.sarif import OUTPUT as SARIF
-from ctxdoc.render import render
+from ctxdoc.prompt.render import render
+from ctxdoc.reading.load import read_bodies
 from ctxdoc.reports.base import Annotation, Checks, Judged, Report, Rule
-from ctxdoc.settings import settings_of
 from tests.sessions import (
     MARK,
     SESSION,
@@ -534,7 +541,7 @@ def test_a_sound_builder_runs_in_every_surrounding(
 
 
 def test_the_clock_is_an_hour_off_and_the_day_is_another(project: Path) -> None:
-    from ctxdoc.builder import _find_faketime
+    from ctxdoc.gate.process import _find_faketime
 
     if _find_faketime() is None:
         pytest.skip("libfaketime is not found")
@@ -1025,7 +1032,8 @@ def test_the_plugin_loads_nothing_heavy_at_collection(project: Path) -> None:
         import sys
 
         def test_it():
-            heavy = {"msgspec", "rich", "typer", "anthropic", "matplotlib", "deepdiff", "ctxdoc.causes"}
+            heavy = {"msgspec", "rich", "typer", "anthropic", "matplotlib", "deepdiff"}
+            heavy.add("ctxdoc.diagnosis.causes")
             assert not heavy & set(sys.modules)
         """,
     )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxdoc.growth import Turn, fit, iter_growth
+from ctxdoc.replay.growth import Turn, fit, iter_growth
 
 
 def turns(*sizes: int) -> list[Turn]:

@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from ctxdoc.errors import InputError
-from ctxdoc.history import Session
-from ctxdoc.images import (
+from ctxdoc.images.size import (
     TIERS,
     image_tokens,
     next_step,
@@ -31,11 +30,12 @@ from ctxdoc.images import (
     shrunk,
     smaller_sizes,
 )
-from ctxdoc.model import Log
-from ctxdoc.pictures import faults_of, faults_of_many, images_of
-from ctxdoc.placements import PLACEMENTS
-from ctxdoc.recorded import recorded_session
-from ctxdoc.simulate import Row, Simulation, parse_specs
+from ctxdoc.request.model import Log
+from ctxdoc.simulation.history.from_log import recorded_session
+from ctxdoc.simulation.history.messages import Session
+from ctxdoc.simulation.images import faults_of, faults_of_many, images_of
+from ctxdoc.simulation.placements import PLACEMENTS
+from ctxdoc.simulation.run import Row, Simulation, parse_specs
 from tests.sessions import MARK, lines, prose, record
 from tests.test_cli import run
 from tests.test_laws import requests_of
@@ -488,9 +488,9 @@ def test_a_file_is_read_from_standard_input() -> None:
 def test_beyond_the_limits_every_size_costs_the_same() -> None:
     """3000 × 2000 in the standard tier becomes 1,456 × 971 or so: 52 · 35 are too many patches, and the
     curve is flat from where the API begins to resize."""
-    from ctxdoc.pictures import Asked
     from ctxdoc.providers import RULES
     from ctxdoc.reports.image import Bill, curve_of
+    from ctxdoc.simulation.images import Asked
 
     rule = RULES.find_model("claude-opus-4-8")
     bill = Bill(model=rule.id, rule=rule, rates=None, turns=1)

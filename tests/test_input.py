@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from ctxdoc.cli.app import main
 from ctxdoc.errors import InputError, NoRequestError
-from ctxdoc.formats.base import read_duration, read_time
-from ctxdoc.formats.source import MAX_DOCUMENT
-from ctxdoc.load import read_log, read_request
-from ctxdoc.model import Trait
+from ctxdoc.reading.formats.base import read_duration, read_time
+from ctxdoc.reading.formats.source import MAX_DOCUMENT
+from ctxdoc.reading.load import read_log, read_request
+from ctxdoc.request.model import Trait
 from tests.sessions import first_body, lines, marked
 
 GOOD = marked(first_body(random.Random(1)))

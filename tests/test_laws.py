@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from ctxdoc.diagnose import diagnose_log, find_causes, iter_cases
-from ctxdoc.diff import find_divergence, first_difference, prompt_difference
-from ctxdoc.formats import FORMATS
-from ctxdoc.formats.source import Source
-from ctxdoc.model import Body, Log, Origin, Request
-from ctxdoc.prefix import Prefix
-from ctxdoc.render import render
-from ctxdoc.replay import replay
+from ctxdoc.diagnosis.diagnose import diagnose_log, find_causes, iter_cases
+from ctxdoc.ledger.ledger import replay
+from ctxdoc.prompt.diff import find_divergence, first_difference, prompt_difference
+from ctxdoc.prompt.prefix import Prefix
+from ctxdoc.prompt.render import render
+from ctxdoc.reading.formats import FORMATS
+from ctxdoc.reading.formats.source import Source
+from ctxdoc.request.model import Body, Log, Origin, Request
 from tests.sessions import record
 from tests.stand_in import StandIn
 

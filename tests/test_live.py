@@ -16,12 +16,12 @@ from typing import Any
 import anthropic
 import pytest
 
-from ctxdoc.api_word import api_word
-from ctxdoc.attribution import case_of_pair
-from ctxdoc.diagnose import DoubleSend
+from ctxdoc.diagnosis.api_word import api_word
+from ctxdoc.diagnosis.attribution import case_of_pair
+from ctxdoc.diagnosis.diagnose import DoubleSend
 from ctxdoc.errors import InputError
-from ctxdoc.live import Plan, plan_of, send_twice
-from ctxdoc.load import read_bodies, read_log
+from ctxdoc.live.double_send import Plan, plan_of, send_twice
+from ctxdoc.reading.load import read_bodies, read_log
 from tests.api_server import ApiServer
 from tests.clients.common import MARK, MODEL, SYSTEM
 from tests.sessions import START, lines, record

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ctxdoc.attribution import case_of_pair
-from ctxdoc.causes import CAUSES, Case, Confidence
-from ctxdoc.causes.history import quoted_history
-from ctxdoc.diagnose import Diagnosis, diagnose_pair
-from ctxdoc.load import read_request
-from ctxdoc.message_shape import shape_fault
+from ctxdoc.diagnosis.attribution import case_of_pair
+from ctxdoc.diagnosis.causes import CAUSES, Case, Confidence
+from ctxdoc.diagnosis.causes.history import quoted_history
+from ctxdoc.diagnosis.diagnose import Diagnosis, diagnose_pair
+from ctxdoc.prompt.message_shape import shape_fault
+from ctxdoc.reading.load import read_request
 
 CASES = Path(__file__).parents[1] / "fixtures" / "cases"
 HEADINGS = ("What it is", "Why it breaks the prefix", "Example", "What to do")

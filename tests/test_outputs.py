@@ -19,10 +19,10 @@ import pytest
 from PIL import Image, ImageStat
 
 from ctxdoc.cli import progress
-from ctxdoc.load import read_log
+from ctxdoc.ledger.ledger import replay
 from ctxdoc.outputs import OUTPUTS, Style
 from ctxdoc.outputs.plot import MOST_CAUSES, write_picture
-from ctxdoc.replay import replay
+from ctxdoc.reading.load import read_log
 from ctxdoc.reports import Chart, Report
 from ctxdoc.reports.base import Bar, Line
 from ctxdoc.reports.chart import MOST_BARS, chart_of

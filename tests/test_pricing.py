@@ -10,12 +10,13 @@ from genai_prices import Usage as LibraryUsage
 from genai_prices import calc_price
 from msgspec import Raw
 
-from ctxdoc import price_table, pricing
-from ctxdoc.model import Body, Request, Usage
-from ctxdoc.price_table import PriceTable
-from ctxdoc.pricing import Tariff, own_price_of, price, tariff_of
+from ctxdoc.pricing import cost as pricing
+from ctxdoc.pricing import table as price_table
+from ctxdoc.pricing.cost import Tariff, own_price_of, price, tariff_of
+from ctxdoc.pricing.table import PriceTable
 from ctxdoc.providers import PROVIDERS
 from ctxdoc.providers.rules import short_model_id
+from ctxdoc.request.model import Body, Request, Usage
 
 NOVEMBER = date(2026, 11, 2)
 MIX = Usage(uncached=1000, cache_read=2000, cache_write_5m=300, cache_write_1h=400, output=50)

@@ -22,13 +22,13 @@ import anthropic
 import httpx
 import pytest
 
-from ctxdoc.load import read_log
+from ctxdoc.ledger.ledger import replay
+from ctxdoc.reading.load import read_log
 from ctxdoc.record import async_transport, recorder, transport
 from ctxdoc.record.lines import Seen, line_of
 from ctxdoc.record.proxy import Proxy
 from ctxdoc.record.redaction import Redactor
 from ctxdoc.record.writer import Recorder
-from ctxdoc.replay import replay
 from tests.api_server import ApiServer
 from tests.clients.common import MARK, MODEL, QUESTION, SYSTEM
 from tests.test_cli import ROOT
@@ -706,7 +706,7 @@ def test_a_hash_has_the_script_of_its_text() -> None:
 
 
 def test_an_image_keeps_its_size_and_loses_its_content() -> None:
-    from ctxdoc.images import read_size
+    from ctxdoc.images.size import read_size
     from tests.test_images import picture
 
     data = picture(300, 200, seed=5)

@@ -15,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ctxdoc.advice import advise
-from ctxdoc.load import read_log
-from ctxdoc.matching import in_time
-from ctxdoc.replay import Replay, replay
+from ctxdoc.ledger.advice import advise
+from ctxdoc.ledger.ledger import Replay, replay
+from ctxdoc.ledger.request_cost import Fidelity
+from ctxdoc.reading.load import read_log
+from ctxdoc.replay.link import in_time
 from ctxdoc.reports.blocks import kinds_of
 from ctxdoc.reports.replay_json import replay_json
-from ctxdoc.rows import Fidelity
 from tests.sessions import (
     SESSION,
     START,

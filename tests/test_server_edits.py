@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from ctxdoc.diagnose import Diagnosis, State, diagnose_pair
-from ctxdoc.load import read_log, read_request
-from ctxdoc.model import Request, ServerEdit
-from ctxdoc.render import render
-from ctxdoc.replay import replay
+from ctxdoc.diagnosis.diagnose import Diagnosis, State, diagnose_pair
+from ctxdoc.ledger.ledger import replay
+from ctxdoc.prompt.render import render
+from ctxdoc.reading.load import read_log, read_request
+from ctxdoc.request.model import Request, ServerEdit
 from tests.sessions import MARK, START
 
 Body = dict[str, Any]
@@ -126,7 +126,7 @@ def test_excluded_tools_keep_their_results_and_inputs_go_where_it_is_asked(tmp_p
 
 
 def test_an_edit_holds_on_where_the_next_answer_is_not_logged(tmp_path: Path) -> None:
-    from ctxdoc.render import Renderer
+    from ctxdoc.prompt.render import Renderer
 
     edit = {"type": "clear_tool_uses_20250919", "cleared_tool_uses": 2}
     rows = line(body(calls(3)), 0, edits(edit)), line(body(calls(4)), 20, None, 2)

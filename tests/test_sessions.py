@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from ctxdoc.formats import FORMATS
-from ctxdoc.formats.source import Source
-from ctxdoc.model import Request
-from ctxdoc.sessions import part
+from ctxdoc.reading.formats import FORMATS
+from ctxdoc.reading.formats.source import Source
+from ctxdoc.replay.sessions import part
+from ctxdoc.request.model import Request
 from tests.sessions import demo_session, lines
 
 Body = dict[str, Any]

@@ -13,21 +13,21 @@ from statistics import median
 
 import pytest
 
-from ctxdoc.comparison import compare
-from ctxdoc.diagnose import diagnose_pair, iter_cases, iter_misses
-from ctxdoc.images import image_tokens, iter_images, read_size
-from ctxdoc.load import read_log, read_request
-from ctxdoc.model import Request
-from ctxdoc.pricing import price, tariff_of
+from ctxdoc.diagnosis.diagnose import diagnose_pair, iter_cases, iter_misses
+from ctxdoc.images.size import image_tokens, iter_images, read_size
+from ctxdoc.ledger.ledger import Replay, replay
+from ctxdoc.ledger.request_cost import Fidelity
+from ctxdoc.pricing.cost import price, tariff_of
+from ctxdoc.prompt.render import render
 from ctxdoc.providers import RULES
-from ctxdoc.recorded import recorded_session
-from ctxdoc.render import render
-from ctxdoc.replay import Replay, replay
+from ctxdoc.reading.load import read_log, read_request
+from ctxdoc.replay.sessions import part
 from ctxdoc.reports.replay_json import COMPARED
-from ctxdoc.rows import Fidelity
-from ctxdoc.sessions import part
-from ctxdoc.simulate import Simulation, parse_specs
-from ctxdoc.tokens import ERROR_SHARE, Ledger, is_opaque
+from ctxdoc.request.model import Request
+from ctxdoc.simulation.compare import compare
+from ctxdoc.simulation.history.from_log import recorded_session
+from ctxdoc.simulation.run import Simulation, parse_specs
+from ctxdoc.tokens.ledger import ERROR_SHARE, Ledger, is_opaque
 from tests.test_cli import run
 
 SHARED = Path(__file__).parent.parent.parent / "shared"

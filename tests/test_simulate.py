@@ -21,20 +21,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from ctxdoc.bodies import iter_lines
-from ctxdoc.comparison import compare
 from ctxdoc.errors import InputError, UnknownNameError
-from ctxdoc.history import Session
-from ctxdoc.load import read_log
-from ctxdoc.made_up import Shape, made_session
-from ctxdoc.model import Log
-from ctxdoc.placements import PLACEMENTS
+from ctxdoc.prompt.segments import Segment
 from ctxdoc.providers import ModelRule
-from ctxdoc.recorded import recorded_session
-from ctxdoc.search import base_of, optimum, parse_optimum, parse_sweep, sweep
-from ctxdoc.segments import Segment
-from ctxdoc.simulate import Row, Simulation, parse_specs
-from ctxdoc.strategies import STRATEGIES
+from ctxdoc.reading.load import read_log
+from ctxdoc.request.model import Log
+from ctxdoc.simulation.compare import compare
+from ctxdoc.simulation.emit import iter_lines
+from ctxdoc.simulation.history.from_log import recorded_session
+from ctxdoc.simulation.history.from_numbers import Shape, made_session
+from ctxdoc.simulation.history.messages import Session
+from ctxdoc.simulation.placements import PLACEMENTS
+from ctxdoc.simulation.run import Row, Simulation, parse_specs
+from ctxdoc.simulation.search import base_of, optimum, parse_optimum, parse_sweep, sweep
+from ctxdoc.simulation.strategies import STRATEGIES
 from tests.sessions import MARK, START, first_body, lines, prose, record
 from tests.stand_in import StandIn, text_of
 from tests.test_images import picture
@@ -911,9 +911,9 @@ def test_counters_alone_make_a_session() -> None:
         )  # fmt: skip
     from io import BytesIO
 
-    from ctxdoc.formats import FORMATS
-    from ctxdoc.formats.source import Source
-    from ctxdoc.model import Request
+    from ctxdoc.reading.formats import FORMATS
+    from ctxdoc.reading.formats.source import Source
+    from ctxdoc.request.model import Request
 
     found = FORMATS["claude_code"].read(Source("-", BytesIO(lines(rows).encode())))
     session = recorded_session(

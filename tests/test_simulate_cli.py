@@ -13,8 +13,8 @@ import msgspec
 import pytest
 from PIL import Image
 
-from ctxdoc.placements import PLACEMENTS
-from ctxdoc.strategies import STRATEGIES
+from ctxdoc.simulation.placements import PLACEMENTS
+from ctxdoc.simulation.strategies import STRATEGIES
 from tests.sessions import ROOT, SESSION
 from tests.test_cli import run
 

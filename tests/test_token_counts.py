@@ -13,9 +13,9 @@ from typing import Any
 import anthropic
 import pytest
 
-from ctxdoc.load import read_log
-from ctxdoc.replay import replay
-from ctxdoc.token_counts import TokenCounter, count_body, with_counts
+from ctxdoc.ledger.ledger import replay
+from ctxdoc.live.count_tokens import TokenCounter, count_body, with_counts
+from ctxdoc.reading.load import read_log
 from tests.api_server import ApiServer
 from tests.sessions import demo_session, lines
 from tests.test_cli import ROOT

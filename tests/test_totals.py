@@ -13,17 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxdoc.advice import advise
-from ctxdoc.forecast import falls_of, forecast
-from ctxdoc.limits import LIMITS
-from ctxdoc.load import read_log
-from ctxdoc.placements import PLACEMENTS
-from ctxdoc.recorded import recorded_session
-from ctxdoc.replay import Replay, replay
+from ctxdoc.gate.limits import LIMITS
+from ctxdoc.ledger.advice import advise
+from ctxdoc.ledger.forecast import falls_of, forecast
+from ctxdoc.ledger.ledger import Replay, replay
+from ctxdoc.ledger.totals import idle_of, losses_of, totals_of
+from ctxdoc.reading.load import read_log
 from ctxdoc.reports.replay import replay_report
 from ctxdoc.reports.replay_json import replay_json
-from ctxdoc.simulate import Simulation, parse_specs
-from ctxdoc.totals import idle_of, losses_of, totals_of
+from ctxdoc.simulation.history.from_log import recorded_session
+from ctxdoc.simulation.placements import PLACEMENTS
+from ctxdoc.simulation.run import Simulation, parse_specs
 from tests.sessions import (
     ROOT,
     SESSION,
@@ -392,8 +392,8 @@ def verdict(tmp_path: Path, cost: str, model: str = "claude-sonnet-4-5", **usage
     second |= {"cost_usd": float(cost)}
     path = tmp_path / "log.jsonl"
     path.write_text(lines([first, second]))
-    from ctxdoc.attribution import iter_cases
-    from ctxdoc.causes.accounting import find_wrong_rate
+    from ctxdoc.diagnosis.attribution import iter_cases
+    from ctxdoc.diagnosis.causes.accounting import find_wrong_rate
 
     *_, last = iter_cases(read_log([str(path)]).requests)
     found = find_wrong_rate(last)

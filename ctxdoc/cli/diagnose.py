@@ -29,12 +29,12 @@ from ctxdoc.cli.options import (
     with_model,
     write_report,
 )
-from ctxdoc.diagnose import Diagnosis, State, diagnose_log, diagnose_pair
+from ctxdoc.diagnosis.diagnose import Diagnosis, State, diagnose_log, diagnose_pair
 from ctxdoc.errors import InputError
-from ctxdoc.load import read_log
-from ctxdoc.model import Log
 from ctxdoc.outputs import OUTPUTS
+from ctxdoc.reading.load import read_log
 from ctxdoc.reports.diagnose import diagnosis_report
+from ctxdoc.request.model import Log
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
 
@@ -139,7 +139,7 @@ def _diagnose(
 
 def _sent_live(found: Diagnosis, *, yes: bool, diagnostics: bool) -> Diagnosis:
     """The diagnosis with step 1 done at the API; shows what it will send and its price, and asks."""
-    from ctxdoc.live import plan_of, send_twice
+    from ctxdoc.live.double_send import plan_of, send_twice
     from ctxdoc.reports.base import money_text
 
     plan = plan_of(found.case, diagnostics=diagnostics)

@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
-from ctxdoc.causes import CAUSES, Group
 from ctxdoc.cli.command import Command
 from ctxdoc.cli.options import emit
 from ctxdoc.cli.topics import TOPICS
+from ctxdoc.diagnosis.causes import CAUSES, Group
 from ctxdoc.errors import UnknownNameError
-from ctxdoc.formats import FORMATS
-from ctxdoc.placements import PLACEMENTS
-from ctxdoc.strategies import STRATEGIES
+from ctxdoc.reading.formats import FORMATS
+from ctxdoc.simulation.placements import PLACEMENTS
+from ctxdoc.simulation.strategies import STRATEGIES
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
 

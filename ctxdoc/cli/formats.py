@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import typer
 
-from ctxdoc.canonical import Json
 from ctxdoc.cli.command import Command
 from ctxdoc.cli.options import FormatOption, NoColorOption, OutputOption, write_report
-from ctxdoc.formats import FORMATS
 from ctxdoc.outputs import OUTPUTS
+from ctxdoc.reading.formats import FORMATS
 from ctxdoc.reports import Notes, Report, Table
+from ctxdoc.request.codec import Json
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
 

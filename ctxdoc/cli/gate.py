@@ -12,8 +12,6 @@ from typing import Annotated
 import typer
 from msgspec.structs import replace
 
-from ctxdoc.baseline import Lock
-from ctxdoc.causes import CAUSES
 from ctxdoc.cli.command import Command
 from ctxdoc.cli.options import (
     DebugOption,
@@ -32,16 +30,18 @@ from ctxdoc.cli.options import (
     write_report,
 )
 from ctxdoc.cli.progress import shown_progress
-from ctxdoc.containers import size_of
+from ctxdoc.diagnosis.causes import CAUSES
 from ctxdoc.errors import InputError
-from ctxdoc.gate import Gated
-from ctxdoc.gating import baseline_of, gate_builder, gate_log, shareable, updated
-from ctxdoc.load import read_log
-from ctxdoc.model import Log
+from ctxdoc.gate.checks import Gated
+from ctxdoc.gate.run import baseline_of, gate_builder, gate_log, shareable, updated
+from ctxdoc.gate.settings import GateSettings, read_settings, settings_of
+from ctxdoc.ledger.baseline import Lock
 from ctxdoc.outputs import OUTPUTS, Style
+from ctxdoc.reading.files import size_of
+from ctxdoc.reading.load import read_log
 from ctxdoc.reports import Report
 from ctxdoc.reports.gate import gate_report
-from ctxdoc.settings import GateSettings, read_settings, settings_of
+from ctxdoc.request.model import Log
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
 

@@ -29,11 +29,16 @@ from ctxdoc.cli.options import (
     write_report,
 )
 from ctxdoc.errors import InputError
-from ctxdoc.images import Picture
-from ctxdoc.load import read_log
-from ctxdoc.made_up import MODEL
+from ctxdoc.images.size import Picture
 from ctxdoc.outputs import OUTPUTS
-from ctxdoc.pictures import (
+from ctxdoc.pricing.cost import Tariff, find_rates
+from ctxdoc.providers import RULES
+from ctxdoc.reading.load import read_log
+from ctxdoc.reports import Report
+from ctxdoc.reports.image import Bill, curve_of, image_report, log_report
+from ctxdoc.simulation.history.from_log import recorded_session
+from ctxdoc.simulation.history.from_numbers import MODEL
+from ctxdoc.simulation.images import (
     PICTURE_NAMES,
     SIZE,
     Asked,
@@ -43,13 +48,8 @@ from ctxdoc.pictures import (
     images_of,
     request_faults,
 )
-from ctxdoc.placements import PLACEMENTS
-from ctxdoc.pricing import Tariff, find_rates
-from ctxdoc.providers import RULES
-from ctxdoc.recorded import recorded_session
-from ctxdoc.reports import Report
-from ctxdoc.reports.image import Bill, curve_of, image_report, log_report
-from ctxdoc.simulate import Simulation, parse_specs
+from ctxdoc.simulation.placements import PLACEMENTS
+from ctxdoc.simulation.run import Simulation, parse_specs
 
 TURNS = 10
 MAGIC = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"%PDF", b"BM", b"II*\0", b"MM\0*")

@@ -16,14 +16,14 @@ import typer
 from msgspec.structs import replace
 
 from ctxdoc.errors import InputError, UnknownNameError
-from ctxdoc.model import Log, Request
 from ctxdoc.outputs import OUTPUTS, Style
 from ctxdoc.providers import PROVIDERS
 from ctxdoc.reports import Report
-from ctxdoc.visible import harmless
+from ctxdoc.reports.printable import harmless
+from ctxdoc.request.model import Log, Request
 
 if TYPE_CHECKING:
-    from ctxdoc.token_counts import TokenCounter
+    from ctxdoc.live.count_tokens import TokenCounter
 
 PIPE_WIDTH = 100
 """Columns where the output is no terminal."""
@@ -149,7 +149,7 @@ def with_api_counts(log: Log, wanted: bool, *, quiet: bool) -> Log:
     """
     if not wanted:
         return log
-    from ctxdoc.token_counts import with_counts
+    from ctxdoc.live.count_tokens import with_counts
 
     with token_counter() as counter:
         log = with_counts(log, counter)
@@ -172,7 +172,7 @@ def token_counter() -> Iterator[TokenCounter]:
     """
     import anthropic
 
-    from ctxdoc.token_counts import TokenCounter, cache_path
+    from ctxdoc.live.count_tokens import TokenCounter, cache_path
 
     try:
         client = anthropic.Anthropic(max_retries=0)

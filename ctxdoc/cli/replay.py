@@ -30,15 +30,15 @@ from ctxdoc.cli.options import (
     write_report,
 )
 from ctxdoc.cli.progress import shown_progress
-from ctxdoc.containers import size_of
 from ctxdoc.errors import InputError, NoRequestError
-from ctxdoc.load import read_log
+from ctxdoc.ledger.ledger import Replay
+from ctxdoc.ledger.ledger import replay as replay_log
+from ctxdoc.ledger.request_cost import Row
 from ctxdoc.outputs import OUTPUTS
-from ctxdoc.replay import Replay
-from ctxdoc.replay import replay as replay_log
+from ctxdoc.reading.files import size_of
+from ctxdoc.reading.load import read_log
 from ctxdoc.reports.chart import chart_of
 from ctxdoc.reports.replay import replay_report
-from ctxdoc.rows import Row
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
 

@@ -10,7 +10,6 @@ from typing import Annotated
 import msgspec
 import typer
 
-from ctxdoc.bodies import iter_lines
 from ctxdoc.cli.command import Command
 from ctxdoc.cli.options import (
     CountOption,
@@ -33,19 +32,29 @@ from ctxdoc.cli.options import (
     write_report,
 )
 from ctxdoc.cli.progress import shown_progress
-from ctxdoc.comparison import Comparison, compare
-from ctxdoc.containers import size_of
 from ctxdoc.errors import InputError
-from ctxdoc.history import Session
-from ctxdoc.load import read_log
-from ctxdoc.made_up import MODEL, Shape, made_session
 from ctxdoc.outputs import OUTPUTS
-from ctxdoc.placements import PLACEMENTS, Placement
-from ctxdoc.recorded import recorded_session
+from ctxdoc.reading.files import size_of
+from ctxdoc.reading.load import read_log
 from ctxdoc.reports.simulate import pictures_of, simulate_report
-from ctxdoc.search import Found, Sweep, Target, base_of, optimum, parse_optimum, parse_sweep, sweep
-from ctxdoc.simulate import Simulation, parse_specs
-from ctxdoc.strategies import STRATEGIES, Spec
+from ctxdoc.simulation.compare import Comparison, compare
+from ctxdoc.simulation.emit import iter_lines
+from ctxdoc.simulation.history.from_log import recorded_session
+from ctxdoc.simulation.history.from_numbers import MODEL, Shape, made_session
+from ctxdoc.simulation.history.messages import Session
+from ctxdoc.simulation.placements import PLACEMENTS, Placement
+from ctxdoc.simulation.run import Simulation, parse_specs
+from ctxdoc.simulation.search import (
+    Found,
+    Sweep,
+    Target,
+    base_of,
+    optimum,
+    parse_optimum,
+    parse_sweep,
+    sweep,
+)
+from ctxdoc.simulation.strategies import STRATEGIES, Spec
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
 

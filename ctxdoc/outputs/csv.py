@@ -9,7 +9,7 @@ from ctxdoc.errors import InputError
 from ctxdoc.outputs.base import Output, Style
 from ctxdoc.reports import Report
 from ctxdoc.reports.base import Cell
-from ctxdoc.visible import harmless
+from ctxdoc.reports.printable import harmless
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Beginnings of a text that a spreadsheet would run."""

@@ -22,7 +22,7 @@ from ctxdoc.reports import (
     Snippet,
     Table,
 )
-from ctxdoc.visible import harmless
+from ctxdoc.reports.printable import harmless
 
 MOST_ROWS = 1000
 """Requests that the page lists."""

@@ -6,9 +6,9 @@ import re
 
 import msgspec
 
-from ctxdoc import canonical
 from ctxdoc.outputs.base import Output, Style
 from ctxdoc.reports import Report
+from ctxdoc.request import codec
 
 STEERING = re.compile("[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 """Characters that a terminal acts on and that JSON may hold as they are."""
@@ -16,7 +16,7 @@ STEERING = re.compile("[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u206
 
 def _write(report: Report, style: Style) -> str:
     del style
-    text = msgspec.json.format(canonical.encode(report.data), indent=2).decode()
+    text = msgspec.json.format(codec.encode(report.data), indent=2).decode()
     return STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as Xml
 from ctxdoc.outputs.base import Output, Style
 from ctxdoc.reports import Report
 from ctxdoc.reports.base import Judged
-from ctxdoc.visible import harmless
+from ctxdoc.reports.printable import harmless
 
 UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 does not have."""

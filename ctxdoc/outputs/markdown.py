@@ -18,7 +18,7 @@ from ctxdoc.reports import (
     Snippet,
     Table,
 )
-from ctxdoc.visible import harmless
+from ctxdoc.reports.printable import harmless
 
 
 def _write(report: Report, style: Style) -> str:

@@ -12,7 +12,7 @@ from ctxdoc import __version__
 from ctxdoc.outputs.base import Output, Style
 from ctxdoc.reports import Report
 from ctxdoc.reports.base import Annotation, Rule
-from ctxdoc.visible import harmless
+from ctxdoc.reports.printable import harmless
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 ROOT = "%SRCROOT%"

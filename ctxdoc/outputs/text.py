@@ -25,7 +25,7 @@ from ctxdoc.reports import (
     Table,
     counted,
 )
-from ctxdoc.visible import harmless
+from ctxdoc.reports.printable import harmless
 
 TONES = {"good": "bold green", "bad": "bold red", "warn": "bold yellow", "plain": "bold cyan"}
 LABEL_WIDTH = 8

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 import msgspec
 from msgspec import Raw, Struct
 
-from ctxdoc.credentials import without_credentials
-from ctxdoc.formats.answer import merged_answer, unpacked
-from ctxdoc.formats.wire import kept_headers
+from ctxdoc.reading.formats.answer import merged_answer, unpacked
+from ctxdoc.reading.formats.wire import kept_headers
 from ctxdoc.record.redaction import Redactor
+from ctxdoc.request.credentials import without_credentials
 
 MESSAGES = "/messages"
 """End of the path of a Messages API call."""

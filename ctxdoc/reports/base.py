@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from ctxdoc.canonical import Json
 from ctxdoc.errors import InputError
-from ctxdoc.pricing import usd_text
+from ctxdoc.pricing.cost import usd_text
+from ctxdoc.request.codec import Json
 
 
 class Headline(Struct, frozen=True):

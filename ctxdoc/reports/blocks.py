@@ -7,14 +7,14 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from ctxdoc import canonical
-from ctxdoc.advice import unused_tools
-from ctxdoc.canonical import Json
-from ctxdoc.lifetime import Block, Blocks
-from ctxdoc.model import Section
-from ctxdoc.replay import Replay
-from ctxdoc.segments import Segment
-from ctxdoc.visible import visible
+from ctxdoc.ledger.advice import unused_tools
+from ctxdoc.ledger.block_costs import Block, Blocks
+from ctxdoc.ledger.ledger import Replay
+from ctxdoc.prompt.segments import Segment
+from ctxdoc.reports.printable import visible
+from ctxdoc.request import codec
+from ctxdoc.request.codec import Json
+from ctxdoc.request.model import Section
 
 FIRST_LINE = 36
 """Characters of a block's text that are shown."""
@@ -94,7 +94,7 @@ def _text(value: Json) -> str:
         case {"type": "image", "source": {"media_type": str(kind)}}:
             return kind
         case {"name": str(name), "input": given}:
-            return f"{name} {canonical.encode(given).decode()}"
+            return f"{name} {codec.encode(given).decode()}"
         case {"content": str(text)}:
             return text
         case {"content": list(parts)}:

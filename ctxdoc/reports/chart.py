@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ctxdoc.model import Usage
-from ctxdoc.replay import Replay
+from ctxdoc.ledger.ledger import Replay
+from ctxdoc.ledger.request_cost import Row
 from ctxdoc.reports.base import Bar, Chart, Line
-from ctxdoc.rows import Row
+from ctxdoc.request.model import Usage
 
 MOST_BARS = 400
 """More cannot be told apart at 800 pixels."""

@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ctxdoc.api_word import api_word
-from ctxdoc.canonical import Json
-from ctxdoc.causes import Group
-from ctxdoc.causes import Part as LossPart
-from ctxdoc.causes.content import QUOTED, duration_text
-from ctxdoc.diagnose import Diagnosis, Finding, Sent, State, wasted_tokens
-from ctxdoc.model import Origin, Request, Section
+from ctxdoc.diagnosis.api_word import api_word
+from ctxdoc.diagnosis.causes import Group
+from ctxdoc.diagnosis.causes import Part as LossPart
+from ctxdoc.diagnosis.causes.content import QUOTED, duration_text
+from ctxdoc.diagnosis.diagnose import Diagnosis, Finding, Sent, State, wasted_tokens
 from ctxdoc.reports.base import (
     Fields,
     Headline,
@@ -26,6 +24,8 @@ from ctxdoc.reports.base import (
     tokens_text,
 )
 from ctxdoc.reports.excerpt import excerpt, snippet_of
+from ctxdoc.request.codec import Json
+from ctxdoc.request.model import Origin, Request, Section
 
 SCHEMA = "ctxdoc/diagnose/1"
 TONES = {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ctxdoc import canonical
-from ctxdoc.canonical import Json
-from ctxdoc.diff import Place, first_difference
+from ctxdoc.prompt.diff import Place, first_difference
 from ctxdoc.reports.base import Snippet
-from ctxdoc.visible import visible
+from ctxdoc.reports.printable import visible
+from ctxdoc.request import codec
+from ctxdoc.request.codec import Json
 
 BEFORE = 28
 """Characters shown before the first difference."""
@@ -52,4 +52,4 @@ def _tail(text: str, at: int) -> str:
 def _text(value: Json) -> str:
     if value is None:
         return ""
-    return value if isinstance(value, str) else canonical.encode(value).decode()
+    return value if isinstance(value, str) else codec.encode(value).decode()

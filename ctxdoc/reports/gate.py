@@ -6,11 +6,10 @@ import shlex
 from collections.abc import Container, Iterator
 from decimal import Decimal
 
-from ctxdoc.builder import SURROUNDINGS
-from ctxdoc.canonical import Json
-from ctxdoc.causes import CAUSES
-from ctxdoc.gate import STABLE, Breach, Check, Gated, Verdict
-from ctxdoc.limits import Value
+from ctxdoc.diagnosis.causes import CAUSES
+from ctxdoc.gate.checks import STABLE, Breach, Check, Gated, Verdict
+from ctxdoc.gate.limits import Value
+from ctxdoc.gate.process import SURROUNDINGS
 from ctxdoc.reports.base import (
     Annotation,
     Checks,
@@ -31,6 +30,7 @@ from ctxdoc.reports.base import (
 )
 from ctxdoc.reports.diagnose import said
 from ctxdoc.reports.excerpt import excerpt, snippet_of
+from ctxdoc.request.codec import Json
 
 SCHEMA = "ctxdoc/gate/1"
 TONES = {Verdict.HELD: "good", Verdict.BROKEN: "bad", Verdict.UNCHECKED: "warn"}

@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from decimal import Decimal
 
-from ctxdoc.forecast import Forecast, falls_of, forecast
-from ctxdoc.model import Origin
-from ctxdoc.replay import Grown, Replay
+from ctxdoc.ledger.forecast import Forecast, falls_of, forecast
+from ctxdoc.ledger.ledger import Grown, Replay
+from ctxdoc.replay.sessions import short_name
 from ctxdoc.reports.base import Row, counted, money_text, share_text
-from ctxdoc.sessions import short_name
+from ctxdoc.request.model import Origin
 
 SHOWN = 3
 """Stretches of the dearest session."""

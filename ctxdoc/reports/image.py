@@ -7,8 +7,7 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from ctxdoc.canonical import Json
-from ctxdoc.images import (
+from ctxdoc.images.size import (
     PATCH,
     PDF_TEXT,
     TIERS,
@@ -20,9 +19,8 @@ from ctxdoc.images import (
     short_side,
     smaller_sizes,
 )
-from ctxdoc.pictures import Asked, Sent, faults_of
-from ctxdoc.price_table import Rates
-from ctxdoc.pricing import MILLION
+from ctxdoc.pricing.cost import MILLION
+from ctxdoc.pricing.table import Rates
 from ctxdoc.providers import ModelRule
 from ctxdoc.reports.base import (
     Curve,
@@ -40,6 +38,8 @@ from ctxdoc.reports.base import (
     tokens_text,
 )
 from ctxdoc.reports.base import Row as Line
+from ctxdoc.request.codec import Json
+from ctxdoc.simulation.images import Asked, Sent, faults_of
 
 SCHEMA = "ctxdoc/image/1"
 MOST_LISTED = 60

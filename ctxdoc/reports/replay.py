@@ -7,11 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 
-from ctxdoc.advice import Advice, advise, bridge_text
-from ctxdoc.causes import CAUSES
-from ctxdoc.model import Origin, Skipped
+from ctxdoc.diagnosis.causes import CAUSES
+from ctxdoc.ledger.advice import Advice, advise, bridge_text
+from ctxdoc.ledger.ledger import Replay
+from ctxdoc.ledger.request_cost import Fidelity, Row
+from ctxdoc.ledger.totals import Idle, Loss, Sum, Tokens, Totals, idle_of, losses_of, totals_of
 from ctxdoc.providers.rules import short_model_id
-from ctxdoc.replay import Replay
+from ctxdoc.replay.sessions import short_name
 from ctxdoc.reports.base import (
     Fields,
     Headline,
@@ -29,19 +31,8 @@ from ctxdoc.reports.blocks import kind_name, kinds_of, label_of, unused_names
 from ctxdoc.reports.chart import chart_of
 from ctxdoc.reports.growth import growth_rows
 from ctxdoc.reports.replay_json import COMPARED, replay_json, replay_records
-from ctxdoc.rows import Fidelity, Row
-from ctxdoc.sessions import short_name
-from ctxdoc.tokens import ERROR_SHARE
-from ctxdoc.totals import (
-    Idle,
-    Loss,
-    Sum,
-    Tokens,
-    Totals,
-    idle_of,
-    losses_of,
-    totals_of,
-)
+from ctxdoc.request.model import Origin, Skipped
+from ctxdoc.tokens.ledger import ERROR_SHARE
 
 SHOWN_SESSIONS = 6
 SHOWN_CAUSES = 8

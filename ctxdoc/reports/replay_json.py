@@ -6,18 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
-from ctxdoc.advice import Advice
-from ctxdoc.canonical import Json
-from ctxdoc.causes import CAUSES
-from ctxdoc.forecast import Falls, falls_of, forecast
-from ctxdoc.model import Origin, Usage
-from ctxdoc.replay import Grown, Replay
-from ctxdoc.reports.base import Records, money_json
-from ctxdoc.reports.blocks import kind_name, label_of, unused_names
-from ctxdoc.reports.diagnose import said
-from ctxdoc.rows import Fidelity, Row
-from ctxdoc.tokens import ERROR_SHARE
-from ctxdoc.totals import (
+from ctxdoc.diagnosis.causes import CAUSES
+from ctxdoc.ledger.advice import Advice
+from ctxdoc.ledger.forecast import Falls, falls_of, forecast
+from ctxdoc.ledger.ledger import Grown, Replay
+from ctxdoc.ledger.request_cost import Fidelity, Row
+from ctxdoc.ledger.totals import (
     PARTS,
     Basis,
     Bridge,
@@ -27,6 +21,12 @@ from ctxdoc.totals import (
     losses_of,
     totals_of,
 )
+from ctxdoc.reports.base import Records, money_json
+from ctxdoc.reports.blocks import kind_name, label_of, unused_names
+from ctxdoc.reports.diagnose import said
+from ctxdoc.request.codec import Json
+from ctxdoc.request.model import Origin, Usage
+from ctxdoc.tokens.ledger import ERROR_SHARE
 
 SCHEMA = "ctxdoc/replay/1"
 MOST_BLOCKS = 200

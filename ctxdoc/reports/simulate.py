@@ -6,9 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from ctxdoc.canonical import Json
-from ctxdoc.comparison import Comparison, Form
-from ctxdoc.pricing import dollars
+from ctxdoc.pricing.cost import dollars
 from ctxdoc.providers.rules import short_model_id
 from ctxdoc.reports.base import (
     Curve,
@@ -32,9 +30,11 @@ from ctxdoc.reports.base import (
 from ctxdoc.reports.base import Row as Line
 from ctxdoc.reports.blocks import first_line
 from ctxdoc.reports.simulate_json import parameters_json, row_json, simulate_json
-from ctxdoc.search import Found
-from ctxdoc.simulate import Lost, Row
-from ctxdoc.strategies import Spec, as_number
+from ctxdoc.request.codec import Json
+from ctxdoc.simulation.compare import Comparison, Form
+from ctxdoc.simulation.run import Lost, Row
+from ctxdoc.simulation.search import Found
+from ctxdoc.simulation.strategies import Spec, as_number
 
 SHOWN_BLOCKS = 20
 """Blocks that --verbose lists for a strategy."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from ctxdoc.canonical import Json
-from ctxdoc.comparison import Comparison, Form
 from ctxdoc.providers.rules import short_model_id
 from ctxdoc.reports.base import money_json
 from ctxdoc.reports.blocks import first_line
-from ctxdoc.search import Found
-from ctxdoc.simulate import Row
+from ctxdoc.request.codec import Json
+from ctxdoc.simulation.compare import Comparison, Form
+from ctxdoc.simulation.run import Row
+from ctxdoc.simulation.search import Found
 
 SCHEMA = "ctxdoc/simulate/1"
 

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 import yaml
 
-from ctxdoc.formats import FORMATS
-from ctxdoc.formats.base import Item
-from ctxdoc.formats.source import Source
-from ctxdoc.formats.yaml_text import Entry, documents, entries
-from ctxdoc.load import read_log
-from ctxdoc.model import Request, Skipped
+from ctxdoc.reading.formats import FORMATS
+from ctxdoc.reading.formats.base import Item
+from ctxdoc.reading.formats.source import Source
+from ctxdoc.reading.formats.yaml_text import Entry, documents, entries
+from ctxdoc.reading.load import read_log
+from ctxdoc.request.model import Request, Skipped
 
 SAMPLES = Path(__file__).parents[2] / "fixtures" / "formats"
 IDS = ("vcrpy_parsed", "vcrpy", "r_vcr", "ruby_vcr", "go_vcr", "httpmock")

@@ -14,13 +14,14 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from ctxdoc import sessions, threads
 from ctxdoc.errors import NoRequestError
-from ctxdoc.formats.answer import read_answer
-from ctxdoc.load import read_log
-from ctxdoc.model import NULL, Body, Log, Request, Response, Skipped, Usage
-from ctxdoc.render import render
-from ctxdoc.threads import stitched
+from ctxdoc.prompt.render import render
+from ctxdoc.reading import message_threads as threads
+from ctxdoc.reading.formats.answer import read_answer
+from ctxdoc.reading.load import read_log
+from ctxdoc.reading.message_threads import stitched
+from ctxdoc.replay import sessions
+from ctxdoc.request.model import NULL, Body, Log, Request, Response, Skipped, Usage
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures" / "formats"
 MODEL = "claude-sonnet-5"

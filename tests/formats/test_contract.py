@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ctxdoc.errors import CtxdocError
-from ctxdoc.formats import FORMATS
-from ctxdoc.formats.source import Source
-from ctxdoc.load import read_log
-from ctxdoc.model import Log, Request, Skipped
+from ctxdoc.reading.formats import FORMATS
+from ctxdoc.reading.formats.source import Source
+from ctxdoc.reading.load import read_log
+from ctxdoc.request.model import Log, Request, Skipped
 
 SAMPLES = Path(__file__).parent.parent.parent / "fixtures" / "formats"
 CUTS = 100

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ctxdoc.errors import NoRequestError
-from ctxdoc.load import read_log
+from ctxdoc.reading.load import read_log
 
 REAL = Path(__file__).parent.parent.parent.parent / "shared" / "corpus" / "real"
 Row = dict[str, Any]

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from ctxdoc.formats import FORMATS, usage
-from ctxdoc.formats.answer import read_answer
-from ctxdoc.formats.source import Source
-from ctxdoc.formats.wire import OPENAI_BODY
-from ctxdoc.load import read_log
-from ctxdoc.model import Log, Request, Skipped, Usage
+from ctxdoc.reading.formats import FORMATS, usage
+from ctxdoc.reading.formats.answer import read_answer
+from ctxdoc.reading.formats.source import Source
+from ctxdoc.reading.formats.wire import OPENAI_BODY
+from ctxdoc.reading.load import read_log
+from ctxdoc.request.model import Log, Request, Skipped, Usage
 
 SAMPLES = Path(__file__).parents[2] / "fixtures" / "formats"
 IDS = ("litellm", "openai_chat", "flat", "inspect_ai", "langfuse", "otlp")

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from ctxdoc.formats.answer import response_of
-from ctxdoc.formats.source import HEAD, PIECE, Source
-from ctxdoc.formats.transcript import Message, read_response
-from ctxdoc.load import read_log
-from ctxdoc.model import Event, Log, Trait, Usage
+from ctxdoc.reading.formats.answer import response_of
+from ctxdoc.reading.formats.source import HEAD, PIECE, Source
+from ctxdoc.reading.formats.transcript import Message, read_response
+from ctxdoc.reading.load import read_log
+from ctxdoc.request.model import Event, Log, Trait, Usage
 
 SAMPLES = Path(__file__).parents[2] / "fixtures" / "formats"
 T = "2026-11-20T09:00:00.000Z"

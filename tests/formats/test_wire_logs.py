@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ctxdoc.errors import CtxdocError
-from ctxdoc.formats import FORMATS
-from ctxdoc.formats.claude_tap import BLOB, COMPACT, MAX_RECORD
-from ctxdoc.formats.httprr import MAX_RECORDS
-from ctxdoc.load import read_log
-from ctxdoc.model import Log, Trait, Usage
+from ctxdoc.reading.formats import FORMATS
+from ctxdoc.reading.formats.claude_tap import BLOB, COMPACT, MAX_RECORD
+from ctxdoc.reading.formats.httprr import MAX_RECORDS
+from ctxdoc.reading.load import read_log
+from ctxdoc.request.model import Log, Trait, Usage
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures" / "formats"
 SAMPLES = {

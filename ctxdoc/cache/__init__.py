@@ -1,0 +1,1 @@
+"""The one cache model: entries, lookup, lifetimes. Imports prompt and tokens."""

@@ -1,0 +1,222 @@
+"""What a cause is, and the evidence that every cause looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import IntEnum, StrEnum
+from functools import cached_property
+
+from msgspec import Struct
+
+from ctxdoc.cache.simulator import Outcome, Refusal
+from ctxdoc.prompt.diff import Change
+from ctxdoc.replay.measure import Exchange
+from ctxdoc.request.model import Origin, Section, Usage
+
+TOLERANCE_TOKENS = 20
+"""A difference of so few tokens is no loss."""
+TOLERANCE_SHARE = 0.03
+"""Relative error of a computed size."""
+
+
+class Group(StrEnum):
+    """What kind of thing a cause is."""
+
+    CONTENT = "content"
+    SETTINGS = "settings"
+    MARKERS = "markers"
+    TIME_AND_PLACE = "time and place"
+    ACCOUNTING = "accounting"
+    HEALTHY = "healthy"
+
+
+class Confidence(IntEnum):
+    """How far a cause is proved."""
+
+    POSSIBLE = 1
+    LIKELY = 2
+    CERTAIN = 3
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+class Part(StrEnum):
+    """The part of a loss that a cause can explain."""
+
+    RECORD = "record"
+    """The two records are one response."""
+    REFUSAL = "refusal"
+    COLD = "cold"
+    """Nothing was there to be read."""
+    NEVER_CACHED = "never cached"
+    VISIBILITY = "visibility"
+    """The entry was written but not readable yet."""
+    EXPIRY = "expiry"
+    PLACE = "place"
+    REACH = "reach"
+    """The entry was there but no breakpoint led to it."""
+    DIVERGENCE = "divergence"
+    PROVIDER = "provider"
+    """All rules say it could be read, and it was not."""
+    WASTE = "waste"
+    """The cache works, and something is still paid in full each time."""
+    ACCOUNTING = "accounting"
+    NOTHING = "nothing"
+
+
+class Case(Struct, frozen=True, kw_only=True, dict=True):
+    """A request, the one it is compared with, and what the cache did."""
+
+    before: Exchange
+    after: Exchange
+    outcome: Outcome
+    counters: Usage
+    """Of the later request; reported, or simulated where nothing was."""
+    origin: Origin
+    divergence: Change | None
+    changes: tuple[Change, ...]
+    """Every difference, the first one of each part of the prompt."""
+    identical: int
+    """Tokens of the leading blocks that are equal."""
+    cached: int
+    """Tokens of the earlier request's longest prefix that was in the cache and that a request
+    like the later one would share."""
+    lost: int
+    """Tokens that had been cached and were not read."""
+    parts: Mapping[Part, int]
+    """Lost tokens by what they are due to."""
+    part: Part
+    """The one that explains most."""
+    gap: float | None
+    """Seconds from start to start, where both are known."""
+    refusal: Refusal | None
+    same_response: bool
+    related: bool
+    """Whether the later request continues the earlier one, or should share its prefix."""
+    whole_log: bool = False
+    """Whether everything earlier is known, and not just one request."""
+    asked: bool = False
+    """Whether a person named the two requests."""
+    by_server: bool = False
+    """Whether the first difference is none of the bodies: the API made it."""
+    was_read: bool = False
+    """Whether any request read an entry of the earlier one."""
+    sharable: int = 0
+    """Tokens of a long equal text behind a short difference, in first requests of two conversations:
+    what every user could read, were it ahead of what is each one's own."""
+    unread: int = 0
+    """Tokens that calls of one form share ahead of a block that differs and carries the first breakpoint:
+    each writes them anew, and nobody reads them."""
+    beyond_setting: bool = False
+    """Whether a setting changed whose reach nobody documents, and more was lost than it must cost."""
+    api_agrees: bool = False
+    """Whether the API itself says that the prompt differs where it does."""
+
+    @property
+    def alone(self) -> bool:
+        """Whether there is no earlier request at all."""
+        return self.before.request is self.after.request
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether tokens were lost that the tolerance does not explain."""
+        return self.lost > TOLERANCE_TOKENS
+
+    @property
+    def measured(self) -> bool:
+        """Whether the counters are the API's."""
+        return self.origin is Origin.REPORTED
+
+    @property
+    def where(self) -> str:
+        """The pointer of the first difference."""
+        return self.divergence.place.pointer if self.divergence else ""
+
+    @cached_property
+    def tool_change(self) -> Change | None:
+        """The first difference in the tool definitions themselves."""
+        return self._first(lambda c: c.place.section is Section.TOOLS and c.level is Section.TOOLS)
+
+    @cached_property
+    def message_change(self) -> Change | None:
+        """The first difference in messages that the earlier request had too."""
+        return self._first(lambda c: c.place.section is Section.MESSAGES and _kind(c) != "setting")
+
+    def _first(self, test: Callable[[Change], bool]) -> Change | None:
+        return next((change for change in self.changes if test(change)), None)
+
+    @property
+    def proof(self) -> Confidence:
+        """How far the two requests prove a cause.
+
+        Certain: the API says so; or it reported the counters of both requests, the bodies are there,
+        the times are known, and the model reads what was read. Likely: one of these is missing.
+        """
+        if self.api_agrees or (self.part is Part.REFUSAL and self.after.request.refused):
+            return Confidence.CERTAIN
+        if not self.measured or not self.is_proved:
+            return Confidence.LIKELY
+        simulated = self.outcome.usage.cache_read
+        off = abs(simulated - self.counters.cache_read)
+        agree = off <= max(TOLERANCE_TOKENS, TOLERANCE_SHARE * simulated)
+        return Confidence.CERTAIN if agree else Confidence.LIKELY
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether nothing is assumed that the cause rests on."""
+        one, two = self.before, self.after
+        if not self.is_loss:
+            return not two.passes
+        sized = one.usage is not None and not (one.passes or two.passes)
+        placed = not (one.breakpoints_assumed or two.breakpoints_assumed)
+        return sized and placed and self.gap is not None and two.prefix.rule.known
+
+
+def _kind(change: Change) -> str:
+    segment = change.after or change.before
+    return segment.kind if segment else ""
+
+
+class Match(Struct, frozen=True, kw_only=True):
+    """What a cause found in a case."""
+
+    explanation: str
+    """One or two sentences about this case."""
+    confidence: Confidence
+    pointer: str = ""
+    """Where it was seen; empty for what is no place in the body."""
+    leading: bool = True
+    """Whether it explains the first difference at that place, and not a later one."""
+    fix: str = ""
+    """What to change in this case, where it is not what the cause says."""
+    avoidable: bool = True
+    """Whether this case could be avoided, where the cause can."""
+
+
+class Cause(Struct, frozen=True, kw_only=True):
+    """A named reason for which tokens that could have been read were not."""
+
+    id: str
+    title: str
+    group: Group
+    parts: frozenset[Part]
+    """The parts of a loss that it can explain."""
+    fix: str
+    """What to change, in one or two sentences."""
+    match: Callable[[Case], Match | None]
+    avoidable: bool = True
+    fallback: bool = False
+    """Whether it stands for what no other cause explains."""
+    by_counters: bool = False
+    """Whether only a log without bodies shows it."""
+    unstable: bool = False
+    """Whether it is a prefix that nobody meant to change: a gate breaks on it unless it is allowed."""
+    general: bool = False
+    """Whether it says no more than that a place changed: not worth repeating beside a cause that
+    knows how."""
+
+
+def capped(proof: Confidence, ceiling: Confidence) -> Confidence:
+    """The weaker of a proof and a ceiling."""
+    return min(proof, ceiling)

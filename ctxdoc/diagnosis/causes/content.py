@@ -1,0 +1,503 @@
+"""Questions about a case that several causes ask."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from functools import lru_cache
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ctxdoc.cache.simulator import places_differ
+from ctxdoc.diagnosis.causes.base import Case, Confidence, Match, Part, capped
+from ctxdoc.diagnosis.causes.changed_text import (
+    Kind,
+    changed_span,
+    is_grown,
+    judge_values,
+    only_values_differ,
+    similarity,
+)
+from ctxdoc.diagnosis.causes.history import (
+    INJECTED,
+    Moved,
+    asks_anew,
+    came_or_went,
+    gives_back_answer,
+    injected_system_text,
+    is_continued,
+    system_blocks,
+    text_of,
+)
+from ctxdoc.diagnosis.causes.reordered import Order, find_order
+from ctxdoc.prompt.diff import Change, Place
+from ctxdoc.prompt.prefix import Prefix
+from ctxdoc.prompt.segments import Segment
+from ctxdoc.providers import RULES
+from ctxdoc.replay.measure import Exchange
+from ctxdoc.request import codec
+from ctxdoc.request.codec import Json
+from ctxdoc.request.model import Request, Section
+
+QUOTED = "\x02\x03"
+"""Around text of a request in an explanation: the report decides whether it is shown."""
+QUOTE = 32
+"""Characters of a value that an explanation repeats."""
+SIMILAR_SYSTEM = 0.3
+"""Share of equal text from which on two system prompts are one."""
+KEPT = 0.5
+"""Share of a system prompt that an edit leaves: below it the prompt is another agent's."""
+REPEATED_TOKENS = 256
+REPEATED_SHARE = 0.1
+"""History that is paid in full again is worth a word from either of these on."""
+
+
+class Found(Struct, frozen=True):
+    """A value that changed."""
+
+    pointer: str
+    before: str
+    after: str
+    leading: bool
+    """Whether no other value changed before it in the same text."""
+    ceiling: Confidence
+    """How sure its kind can be."""
+
+
+class Reordered(Struct, frozen=True):
+    """A value that holds the same in another order."""
+
+    place: Place
+    order: Order
+
+
+class Betas(Struct, frozen=True):
+    """Beta features of the API that were asked for on one side only."""
+
+    came: tuple[str, ...]
+    went: tuple[str, ...]
+
+
+def quote(value: Json, byte: int | None = None, default: str = "nothing", size: int = QUOTE) -> str:
+    """A short piece of a value, around a byte, for an explanation."""
+    if value is None:
+        return default
+    if isinstance(value, dict):
+        value = next((v for v in map(value.get, ("text", "thinking", "content")) if v), value)
+    text = value if isinstance(value, str) else codec.encode(value).decode()
+    start = 0
+    if byte is not None and isinstance(value, str):
+        start = max(0, len(value.encode()[:byte].decode("utf-8", "ignore")) - 8)
+    piece = text[start : start + size]
+    shown = piece.encode("unicode_escape").decode() if not piece.isprintable() else piece
+    shown = f"{'…' if start else ''}{shown}{'…' if start + size < len(text) else ''}"
+    return f"{QUOTED[0]}{shown}{QUOTED[1]}"
+
+
+def find_value(case: Case, kind: Kind) -> Found | None:
+    """The first changed text in which a value of that kind changed."""
+    for change in case.changes:
+        texts = _texts(change.place)
+        if texts is None or not _may_hold_value(case, change, *texts):
+            continue
+        told = next((t for t in judge_values(*texts) if t is not None and t.kind is kind), None)
+        if told is None:
+            continue
+        first = judge_values(*texts)[0]
+        ceiling = told.ceiling
+        if change.place.section is Section.MESSAGES and not told.labelled:
+            # What a user wrote holds dates and ids too; what a client puts in is wrapped.
+            wrapped = INJECTED.fullmatch(texts[1])
+            ceiling = capped(ceiling, Confidence.CERTAIN if wrapped else Confidence.LIKELY)
+        start, end_before, end_after = changed_span(*texts)
+        return Found(
+            change.place.pointer,
+            _piece(texts[0], start, end_before),
+            _piece(texts[1], start, end_after),
+            leading=first is not None and first.kind is kind,
+            ceiling=ceiling,
+        )
+    return None
+
+
+def _piece(text: str, start: int, end: int) -> str:
+    piece = _words_at(text, start, end)
+    return quote(piece) if piece else "nothing"
+
+
+def _words_at(text: str, start: int, end: int) -> str:
+    """A stretch of a text with the words at its ends."""
+    low = max(text.rfind(" ", 0, start) + 1, text.rfind("\n", 0, start) + 1, start - QUOTE // 2)
+    stop = re.compile(r"[\s,;]|$").search(text, end)
+    return text[low : stop.start() if stop else end].rstrip(".:")
+
+
+def _texts(place: Place) -> tuple[str, str] | None:
+    """Both sides as texts; a block that stands on one side only against nothing."""
+    before, after = (_as_text(value) for value in (place.before, place.after))
+    if before is None or after is None or (not before and not after):
+        return None
+    return before, after
+
+
+def _as_text(value: Json) -> str | None:
+    match value:
+        case str():
+            return value
+        case None:
+            return ""
+        case {"type": "text", "text": str(text)}:
+            return text
+        case _:
+            return None
+
+
+def _may_hold_value(case: Case, change: Change, before: str, after: str) -> bool:
+    """Text of the system prompt may change as it likes; a message's text only in a value."""
+    if change.place.pointer.endswith((".name", ".id", ".tool_use_id", ".signature", ".data")):
+        return False
+    if change.place.section in (Section.SYSTEM, Section.TOOLS):
+        return True
+    segment = change.after
+    if change.place.section is not Section.MESSAGES or segment is None:
+        return False
+    # What a client writes anew stands in texts of the user's side; calls, results and replies are
+    # history, and other history is history that was rewritten.
+    if segment.kind != "text" or segment.role == "assistant":
+        return False
+    return only_values_differ(before, after) and not asks_anew(case, change)
+
+
+def tool_data(exchange: Exchange) -> list[bytes]:
+    """A hash of each rendered definition, in their order."""
+    return [s.digest for s in _tools(exchange.prefix)]
+
+
+def tool_names(exchange: Exchange) -> list[str]:
+    """The names in their order; a server's toolset has its type for a name."""
+    return [_tool_name(s.value) for s in _tools(exchange.prefix)]
+
+
+def _tools(prefix: Prefix) -> Iterator[Segment]:
+    return (s for s in prefix.segments if s.kind == "tool" and s.level is Section.TOOLS)
+
+
+def _tool_name(value: Json) -> str:
+    tool = value if isinstance(value, dict) else {}
+    return str(tool.get("name") or tool.get("mcp_server_name") or tool.get("type") or "")
+
+
+def mcp_change(case: Case) -> Change | None:
+    """The difference in the list of tool servers."""
+    return next((c for c in case.changes if c.place.pointer.startswith("$.mcp_servers")), None)
+
+
+def find_key_order(case: Case) -> Reordered | None:
+    """The first place whose two sides are equal once the keys, or the names in a text, are sorted."""
+    for change in case.changes:
+        one, two = change.before, change.after
+        if one is None or two is None or one.digest == two.digest:
+            continue
+        if codec.encode_sorted(one.value) == codec.encode_sorted(two.value):
+            return Reordered(change.place, Order.MEMBERS)
+        order = _text_order(case, change)
+        if order is not None:
+            return Reordered(change.place, order)
+    return None
+
+
+def _text_order(case: Case, change: Change) -> Order | None:
+    before, after = change.place.before, change.place.after
+    if not (isinstance(before, str) and isinstance(after, str)):
+        return None
+    if change.place.section is Section.MESSAGES and asks_anew(case, change):
+        return None
+    spoken = change.place.section in (Section.TOOLS, Section.SYSTEM, Section.MESSAGES)
+    return find_order(before, after) if spoken else None
+
+
+def spelling_proof(case: Case) -> Confidence:
+    """How sure a difference of spelling is: where a recorder parsed the bodies it may be the recorder's."""
+    exact = case.before.request.is_exact and case.after.request.is_exact
+    return case.proof if exact else Confidence.POSSIBLE
+
+
+def find_leaf(case: Case, same: Callable[[Json, Json], bool]) -> Place | None:
+    """The first differing value for which the comparison says that both are the same."""
+    for change in case.changes:
+        place = change.place
+        if place.before is None or place.after is None or place.section is Section.SETTINGS:
+            continue
+        if place.section is not Section.MODEL and same(place.before, place.after):
+            return place
+    return None
+
+
+def same_json_value(before: Json, after: Json) -> bool:
+    """Equal numbers in two spellings, or texts that hold equal JSON."""
+    one, two = _number(before), _number(after)
+    if one is not None and two is not None:
+        return one == two
+    if isinstance(before, str) and isinstance(after, str):
+        if not (before.lstrip()[:1] in '{["' and after.lstrip()[:1] in '{["' and before.strip()):
+            return False
+        try:
+            return bool(msgspec.json.decode(before.encode()) == msgspec.json.decode(after.encode()))
+        except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+            return False
+    return False
+
+
+def _number(value: Json) -> Decimal | None:
+    if isinstance(value, Raw):
+        return Decimal(bytes(value).decode())
+    return Decimal(value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def same_normalized(before: Json, after: Json) -> bool:
+    """Equal but for white space at line ends and text ends, line ends, and Unicode form."""
+    if not (isinstance(before, str) and isinstance(after, str)):
+        return False
+    if before == after:
+        return False
+    start, end_before, end_after = changed_span(before, after)
+    one, two = before[start:end_before], after[start:end_after]
+    plain = one.isascii() and two.isascii()
+    if plain and "".join(one.split()) != "".join(two.split()):
+        # In ASCII only white space is another spelling.
+        return False
+    return _normalized(before) == _normalized(after)
+
+
+@lru_cache(maxsize=64)
+def _normalized(text: str) -> str:
+    plain = unicodedata.normalize("NFKC", text).replace("\r\n", "\n").replace("\r", "\n")
+    plain = re.sub("[\u200b\ufeff\u00ad]", "", plain)
+    return re.sub(r"[ \t]+", " ", re.sub(r"[ \t]+(?=\n|$)", "", plain)).strip()
+
+
+def image_difference(case: Case) -> Moved | None:
+    """An image that came, went or has other bytes, with its place."""
+    for change in case.changes:
+        segment = change.after or change.before
+        if segment is None or change.place.section is not Section.MESSAGES:
+            continue
+        one = change.before is not None and change.before.pictured
+        two = change.after is not None and change.after.pictured
+        if segment.kind == "setting":
+            what = "The first image came" if change.before is None else "The last image went"
+            return Moved(change.place.pointer, what)
+        if one and not two:
+            return Moved(change.place.pointer, "An image was removed or replaced")
+        if two and not one and change.before is not None:
+            return Moved(change.place.pointer, "An image took another block's place")
+        if one and two and ".source" in change.place.pointer:
+            return Moved(change.place.pointer, "An image was encoded again")
+    return None
+
+
+def setting_change(case: Case, *pointers: str) -> Place | None:
+    """The difference in one of the settings."""
+    for change in case.changes:
+        if change.place.section is Section.SETTINGS and change.place.pointer.startswith(pointers):
+            return change.place
+    return None
+
+
+def feature_change(case: Case) -> Place | None:
+    """The difference in what the platform renders ahead of the system prompt."""
+    for change in case.changes:
+        if change.level is Section.SYSTEM and change.place.section is not Section.SYSTEM:
+            return change.place
+    return None
+
+
+def forked(case: Case) -> str | None:
+    """How a side call's prefix differs from its parent's, or None when it is no side call.
+
+    Another tool list that keeps some of the parent's tools is the same agent's.
+    """
+    before, after = set(tool_names(case.before)), set(tool_names(case.after))
+    if before and not after:
+        return "without the tool definitions"
+    other_system = not similar_systems(case.before.prefix, case.after.prefix)
+    # A gateway that lifts a reminder out of the messages makes a system prompt where none was.
+    other_system = other_system and injected_system_text(case) is None
+    if before & after and not other_system and gives_back_answer(case):
+        # The next turn of the same agent, whatever became of its tools.
+        return None
+    few = 2 * len(before & after) < len(before) and case.message_change is not None
+    if before and (few or before.isdisjoint(after)):
+        return "with other tools" + (" and another system prompt" if other_system else "")
+    return "with another system prompt" if other_system else None
+
+
+def edited_system(case: Case) -> Moved | None:
+    """What changed in a system prompt that is still the same one, between two requests of a
+    conversation."""
+    change = next((c for c in case.changes if c.place.section is Section.SYSTEM), None)
+    before, after = (system_blocks(e.prefix) for e in (case.before, case.after))
+    if change is None or not before or not after or not is_continued(case):
+        return None
+    block = came_or_went(case)
+    if block is not None:
+        return Moved(change.place.pointer, f"{block.what} {quote(block.text)}", block.text)
+    texts = _texts(change.place)
+    if texts is None or _kept_share(*(_joined(blocks) for blocks in (before, after))) < KEPT:
+        return None
+    start, end_before, end_after = changed_span(*texts)
+    one, two = _words_at(texts[0], start, end_before), _words_at(texts[1], start, end_after)
+    if start == end_before:
+        return Moved(change.place.pointer, f"gained {quote(texts[1][start:end_after].strip())}")
+    if start == end_after:
+        return Moved(change.place.pointer, f"lost {quote(texts[0][start:end_before].strip())}")
+    grown = " (a number that grew: if it counts, it will go on)" if is_grown(one, two) else ""
+    return Moved(change.place.pointer, f"has {quote(two)} in place of {quote(one)}{grown}")
+
+
+def _kept_share(before: str, after: str) -> float:
+    """Share of a text that a later one still holds: around the changed span, or by its lines."""
+    start, end_before, _ = changed_span(before, after)
+    kept = 1 - (end_before - start) / max(len(before), 1)
+    if kept >= KEPT:
+        return kept
+    lines = [set(text.splitlines()) - {""} for text in (before, after)]
+    return len(lines[0] & lines[1]) / max(1, len(lines[0]))
+
+
+def _joined(blocks: list[Segment]) -> str:
+    return "\n".join(map(text_of, blocks))
+
+
+def beta_change(case: Case) -> Betas | None:
+    """The beta features that came and went; None where they are the same, or one side's are unknown."""
+    before, after = (_betas(e.request) for e in (case.before, case.after))
+    if before is None or after is None or before == after:
+        return None
+    return Betas(came=tuple(sorted(after - before)), went=tuple(sorted(before - after)))
+
+
+def _betas(request: Request) -> frozenset[str] | None:
+    """The betas of a request, from its header or its body (Bedrock and Google Cloud); None where
+    neither was logged."""
+    names: set[str] = set()
+    known = False
+    header = request.headers.get("anthropic-beta")
+    if header is not None or "anthropic-version" in request.headers:
+        known = True
+        names.update(name.strip() for name in (header or "").split(","))
+    for member, raw in request.body.others if request.body else ():
+        if member in ("anthropic_beta", "betas"):
+            known = True
+            value = codec.decode(raw)
+            names.update(map(str, value) if isinstance(value, list) else (str(value),))
+    return frozenset(names - {""}) if known else None
+
+
+def similar_systems(before: Prefix, after: Prefix) -> bool:
+    """Whether two system prompts are one that was changed, or both are missing."""
+    sent = [_joined(system_blocks(p)) for p in (before, after)]
+    if all(sent) and similarity(*sent) >= SIMILAR_SYSTEM:
+        return True
+    texts = [_normalized(text) for text in sent]
+    if not all(texts):
+        return not any(texts)
+    lines = [set(text.splitlines()) for text in texts]
+    shared = len(lines[0] & lines[1]) / max(map(len, lines))
+    if max(shared, similarity(*texts)) >= SIMILAR_SYSTEM:
+        return True
+    rows = [_rows_of_words(text) for text in texts]
+    return len(rows[0] & rows[1]) >= SIMILAR_SYSTEM * max(1, *map(len, rows))
+
+
+ROW = 8
+"""Words in a row that two texts do not share by chance."""
+
+
+@lru_cache(maxsize=4)
+def _rows_of_words(text: str) -> frozenset[int]:
+    """Hashes of the rows of words of a text: one that was edited at several places keeps most of them."""
+    words = text.split()
+    return frozenset(map(hash, zip(*(words[start:] for start in range(ROW)), strict=False)))
+
+
+def repeated_uncached(case: Case) -> int:
+    """Tokens that both requests have behind the last breakpoint of the later one; 0 if too few."""
+    prefix, sizes = case.after.prefix, case.after.sizes
+    if not prefix.breakpoints or case.by_server:
+        return 0
+    last = prefix.breakpoints[-1]
+    if prefix.segments[last].section is Section.MESSAGES and not case.parts[Part.REACH]:
+        return 0
+    tokens = min(case.identical - sizes.at(last), case.counters.uncached)
+    enough = tokens >= REPEATED_TOKENS or tokens >= REPEATED_SHARE * sizes.total
+    return tokens if enough and tokens > 0 else 0
+
+
+def refused_for(case: Case, cause: str, why: str) -> Match | None:
+    """A match where the request breaks that rule on breakpoints."""
+    refusal = case.refusal
+    if refusal is None or refusal.cause != cause:
+        return None
+    return Match(
+        explanation=f"The breakpoint on {refusal.pointer} makes the API refuse the request "
+        f"({refusal.text}): {why}.",
+        confidence=case.proof,
+        pointer=refusal.pointer,
+    )
+
+
+def positions_behind(case: Case) -> int | None:
+    """Positions from the last breakpoint back to the earlier request's last one, both included."""
+    marks = case.after.prefix.breakpoints
+    if not case.parts[Part.REACH] or not marks:
+        return None
+    at = case.after.prefix.positions
+    shared = [m for m in case.before.prefix.breakpoints if m < len(at) and m < marks[-1]]
+    behind = at[marks[-1]] - at[shared[-1]] + 1 if shared else 0
+    return behind if behind > RULES.lookback else None
+
+
+def duration_text(seconds: float | None) -> str:
+    """A time span in the unit that a person would use."""
+    if seconds is None:
+        return "an unknown time"
+    if seconds < 90:
+        return f"{seconds:.1f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.1f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def place_change(case: Case) -> str | None:
+    """What the log says of the two places, where they differ."""
+    before, after = case.before.request.place, case.after.request.place
+    if not places_differ(before, after):
+        return None
+    known = dict(before)
+    return ", ".join(
+        f"{name} went from {known[name]} to {value}"
+        for name, value in after
+        if name in known and known[name] != value
+    )
+
+
+def unseen(case: Case) -> str:
+    """What the log does not show and could explain a miss; empty when it shows everything."""
+    hidden = []
+    if case.gap is None:
+        hidden.append("when the requests were sent")
+    usage = case.before.usage
+    if usage is not None and usage.cache_read and not case.whole_log:
+        hidden.append("when the entries that the earlier request read were last used")
+    places = [dict(e.request.place) for e in (case.before, case.after)]
+    alone = sorted(places[0].keys() ^ places[1].keys())
+    if alone:
+        hidden.append(f"which {alone[0]} one of the requests had")
+    betas = [e.request.headers.get("anthropic-beta") for e in (case.before, case.after)]
+    if betas[0] != betas[1]:
+        hidden.append("what the changed anthropic-beta header does to the prompt")
+    return " and ".join(hidden)

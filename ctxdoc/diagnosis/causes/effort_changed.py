@@ -1,0 +1,43 @@
+"""The effort changed.
+
+What it is
+    output_config.effort differs (leaving it out is the model's default).
+Why it breaks the prefix
+    Messages are cached under the effort; on some models tools and system too.
+Example
+    "medium" in one request, "low" in the next.
+How sure it can be
+    Certain where counters, times and both bodies agree that the messages alone were lost. Where the
+    counters lost more, likely: the vendor says that it may reach tools and system prompt (facts 1.7).
+What to do
+    Choose the effort at the start of a session, or change it in a message where the model can.
+"""
+
+from __future__ import annotations
+
+from ctxdoc.diagnosis.causes.base import Case, Cause, Group, Match, Part
+from ctxdoc.diagnosis.causes.content import quote, setting_change
+from ctxdoc.diagnosis.causes.undocumented import reach_text, setting_proof
+
+
+def _match(case: Case) -> Match | None:
+    place = setting_change(case, "$.output_config.effort")
+    if place is None:
+        return None
+    return Match(
+        explanation=f"The effort went from {quote(place.before, default='the default')} to "
+        f"{quote(place.after, default='the default')}; {reach_text(case)}.",
+        confidence=setting_proof(case),
+        pointer=place.pointer,
+    )
+
+
+CAUSE = Cause(
+    id="effort_changed",
+    title="the effort changed",
+    group=Group.SETTINGS,
+    parts=frozenset({Part.DIVERGENCE}),
+    fix="Choose the effort at the start of the session, or carry the change inside the "
+    "conversation where the model supports it.",
+    match=_match,
+)

@@ -1,0 +1,66 @@
+"""An earlier message was edited in place.
+
+What it is
+    A message that had been sent now holds something else: a tool result was cleared, cut again, or
+    a placeholder was renumbered. Server-side context editing does the same to the prompt.
+Why it breaks the prefix
+    All that stands behind the edited message is another prompt.
+How sure it can be
+    Certain where both bodies show the edit and counters and times agree, and where the answer lists what
+    the API cleared (applied_edits): its own word. Clearing that the request asked for is expected, and no
+    broken prefix.
+Example
+    "[Old tool result content cleared]" in place of the oldest result, one more on each request.
+What to do
+    Clear in rare, large batches, so that one rewrite buys many cheap requests; or keep it out of the
+    context from the start.
+"""
+
+from __future__ import annotations
+
+from ctxdoc.diagnosis.causes.base import Case, Cause, Confidence, Group, Match, Part
+from ctxdoc.diagnosis.causes.content import quote
+from ctxdoc.diagnosis.causes.history import asks_anew
+from ctxdoc.diagnosis.causes.server import edits_of
+
+
+def _match(case: Case) -> Match | None:
+    change = case.message_change
+    if change is None or change.before is None:
+        return None
+    place = change.place
+    if case.by_server:
+        edits = [each for each in edits_of(case) if each.kind == "clear_tool_uses"]
+        if not edits or change.before.kind not in ("tool_use", "tool_result"):
+            return None
+        count, tokens = sum(e.count for e in edits), sum(e.tokens for e in edits)
+        return Match(
+            explanation=f"The API cleared the results of {count:,} tool uses ({tokens:,} tokens by its own "
+            f"count), as the request asked it to: the prompt is another one from {place.pointer} on. No byte "
+            "of the body differs there.",
+            confidence=Confidence.CERTAIN if case.measured else Confidence.LIKELY,
+            pointer=case.where,
+            avoidable=False,
+            fix="Nothing to repair for one such rewrite; let the API clear seldom and much: raise trigger and "
+            "clear_at_least in context_management.",
+        )
+    if asks_anew(case):
+        return None
+    return Match(
+        explanation=f"{place.pointer} was sent as {quote(place.before, place.byte)} and is now "
+        f"{quote(place.after, place.byte)}; the history behind it is written again.",
+        confidence=case.proof,
+        pointer=place.pointer,
+    )
+
+
+CAUSE = Cause(
+    id="history_rewritten",
+    title="an earlier message was edited",
+    group=Group.CONTENT,
+    parts=frozenset({Part.DIVERGENCE}),
+    fix="Edit history rarely and in large batches (when the window is nearly full), or "
+    "let it stay; better, keep large results out of the context from the start.",
+    general=True,
+    match=_match,
+)

@@ -1,0 +1,39 @@
+"""What the API itself did to a prompt, as its answers and the bodies tell."""
+
+from __future__ import annotations
+
+from ctxdoc.diagnosis.causes.base import Case
+from ctxdoc.prompt.render import answer_of
+from ctxdoc.prompt.segments import is_compaction
+from ctxdoc.request.model import Section, ServerEdit
+
+
+def edits_of(case: Case) -> tuple[ServerEdit, ...]:
+    """What the API says that it took out of the later prompt, or else of the earlier one."""
+    return case.after.request.server_edits or case.before.request.server_edits or ()
+
+
+def is_compacted(case: Case) -> bool:
+    """Whether the later prompt begins behind a summary of the API's own that the earlier one has not."""
+    one, two = case.before.prefix, case.after.prefix
+    has = [
+        any(segment.kind == "compaction" for segment in prefix.segments) for prefix in (one, two)
+    ]
+    return has[1] and (not has[0] or one.sent is None or two.sent is not None)
+
+
+def lost_compaction(case: Case) -> str | None:
+    """Where the later body should give back the compaction block of the earlier answer and does not;
+    None where it does, or where there was none or the conversation does not go on."""
+    request = case.before.request
+    body, blocks = request.body, answer_of(request)
+    if body is None or case.alone or not blocks or not is_compaction(blocks[0].value):
+        return None
+    index = len(body.messages)
+    sent = case.after.prefix
+    back = [s for s in (*sent.segments, *sent.unrendered) if s.section is Section.MESSAGES]
+    if not any(s.rank[1] == index and s.role == "assistant" for s in back):
+        return None
+    if any(s.digest == blocks[0].digest for s in back):
+        return None
+    return f"$.messages[{index}].content"

@@ -1,0 +1,43 @@
+"""Thinking was switched, or its budget changed.
+
+What it is
+    The `thinking` settings of the two requests differ.
+Why it breaks the prefix
+    Messages are cached under the thinking settings. On models that render them ahead of the tools
+    the loss is total; which ones do is not documented.
+Example
+    budget_tokens 4000, then 8000.
+How sure it can be
+    Certain where counters, times and both bodies agree that the messages alone were lost. Where the
+    counters lost more, likely: the vendor says that it may reach tools and system prompt (facts 1.7).
+What to do
+    Keep one thinking setting per conversation.
+"""
+
+from __future__ import annotations
+
+from ctxdoc.diagnosis.causes.base import Case, Cause, Group, Match, Part
+from ctxdoc.diagnosis.causes.content import quote, setting_change
+from ctxdoc.diagnosis.causes.undocumented import reach_text, setting_proof
+
+
+def _match(case: Case) -> Match | None:
+    place = setting_change(case, "$.thinking")
+    if place is None:
+        return None
+    return Match(
+        explanation=f"{place.pointer} went from {quote(place.before)} to {quote(place.after)}; "
+        f"{reach_text(case)}.",
+        confidence=setting_proof(case),
+        pointer=place.pointer,
+    )
+
+
+CAUSE = Cause(
+    id="thinking_settings_changed",
+    title="the thinking settings changed",
+    group=Group.SETTINGS,
+    parts=frozenset({Part.DIVERGENCE}),
+    fix="Keep one thinking setting per conversation.",
+    match=_match,
+)

@@ -1,0 +1,46 @@
+"""Results of parallel tool calls are replayed in another order.
+
+What it is
+    One message holds the same results, but they stand in another order.
+Why it breaks the prefix
+    The model does not mind the order, the cache does.
+Example
+    Sent in the order in which the calls finished, replayed in the order of the calls.
+What to do
+    Put the results into the order of their calls, on the first send as well.
+How sure it can be
+    Certain where both bodies hold the same blocks byte for byte, and counters and times agree.
+"""
+
+from __future__ import annotations
+
+from ctxdoc.diagnosis.causes.base import Case, Cause, Group, Match, Part
+from ctxdoc.diagnosis.causes.history import message_blocks
+
+
+def _match(case: Case) -> Match | None:
+    change = case.message_change
+    if change is None:
+        return None
+    before, after = message_blocks(case.before, change), message_blocks(case.after, change)
+    one = [s.digest for s in before if s.kind in ("tool_result", "tool_use")]
+    two = [s.digest for s in after if s.kind in ("tool_result", "tool_use")]
+    if one == two or sorted(one) != sorted(two):
+        return None
+    return Match(
+        explanation=f"The {len(two)} results or calls of one message are the same, in another order.",
+        confidence=case.proof,
+        pointer=change.place.pointer,
+    )
+
+
+CAUSE = Cause(
+    id="tool_result_order",
+    title="parallel results in another order",
+    group=Group.CONTENT,
+    parts=frozenset({Part.DIVERGENCE}),
+    fix="Sort the results of one batch into the order of their tool_use blocks, on the "
+    "first send as well as on replay.",
+    unstable=True,
+    match=_match,
+)

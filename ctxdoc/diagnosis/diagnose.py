@@ -1,0 +1,612 @@
+"""The three steps on a pair of requests, cheapest first, and every miss of a log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from enum import StrEnum
+from functools import cache
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ctxdoc.cache.simulator import Cache
+from ctxdoc.diagnosis.attribution import case_of_pair, iter_cases, iter_in_time
+from ctxdoc.diagnosis.causes import CAUSES, Case, Cause, Group, Match, Part
+from ctxdoc.diagnosis.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS
+from ctxdoc.diagnosis.causes.changed_text import DAYS
+from ctxdoc.diagnosis.causes.content import repeated_uncached
+from ctxdoc.diagnosis.causes.history import ids_regenerated, refuses_thinking
+from ctxdoc.errors import NoRequestError
+from ctxdoc.pricing.cost import price, tariff_of
+from ctxdoc.prompt.diff import (
+    Place,
+    body_difference,
+    find_unrendered,
+    prompt_difference,
+    structural_changes,
+)
+from ctxdoc.replay.measure import listed_passes, step_of
+from ctxdoc.request import codec
+from ctxdoc.request.model import Log, Origin, Request, Section, Skipped, Usage
+from ctxdoc.tokens.ledger import ERROR_SHARE
+
+
+class State(StrEnum):
+    """What the cache did for the later request."""
+
+    ALIVE = "alive"
+    PARTIAL = "partial"
+    DEAD = "dead"
+    BELOW_MINIMUM = "below_minimum"
+    COLD = "cold"
+    UNKNOWN = "unknown"
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """One cause in one request."""
+
+    cause: Cause
+    match: Match
+
+    @property
+    def fix(self) -> str:
+        """What to change."""
+        return self.match.fix or self.cause.fix
+
+    @property
+    def avoidable(self) -> bool:
+        """Whether something can be done about it."""
+        return self.cause.avoidable and self.match.avoidable
+
+
+class Sent(Struct, frozen=True, kw_only=True):
+    """One live sending."""
+
+    usage: Usage | None
+    """None where it failed."""
+    failure: str = ""
+    reason: str = ""
+    """The API's own word on a miss."""
+    id: str = ""
+
+
+class DoubleSend(Struct, frozen=True):
+    """Step 1: what the second sending of one request reads."""
+
+    how: str
+    """live, recorded, replayed or none."""
+    verdict: str
+    sendings: tuple[Sent, ...] = ()
+    """What each sending was answered, where it was live."""
+
+
+NOT_SENT = DoubleSend("none", "not asked for")
+
+
+class Comparison(Struct, frozen=True):
+    """Step 3: the first differing byte by the three comparisons; None where nothing differs."""
+
+    sorted_body_byte: int | None
+    sorted_prompt_byte: int | None
+    prompt_byte: int | None
+    more: tuple[str, ...]
+    """What else changed, one line each."""
+    bodies_known: bool = True
+    """Whether the log holds both bodies as they were sent."""
+
+
+class Cost(Struct, frozen=True):
+    """USD for the later request; None where the model is unpriced."""
+
+    paid: Decimal | None
+    """By the counters as they were reported."""
+    if_hit: Decimal | None
+    corrected: Decimal | None = None
+    """Without the cached tokens that the log counts twice; None where it does not."""
+
+    @property
+    def lost(self) -> Decimal | None:
+        """What the miss cost."""
+        if self.paid is None or self.if_hit is None:
+            return None
+        return self.paid - self.if_hit
+
+
+class Diagnosis(Struct, frozen=True, kw_only=True):
+    """Everything that is known about one request compared with an earlier one."""
+
+    case: Case
+    state: State
+    finding: Finding
+    also: tuple[Finding, ...]
+    double_send: DoubleSend
+    comparison: Comparison | None
+    """None where the diff was not needed."""
+    first_difference: Place | None
+    invalidates_from: Section
+    cost: Cost
+    cost_origin: Origin
+    notes: tuple[str, ...]
+    """What could not be checked, and why."""
+    chosen: str = ""
+    """Which of a log's requests this is, and how to see the others."""
+
+    @property
+    def survives(self) -> int | None:
+        """Tokens of the prompt that were read; None for a refused or repeated record, and where the
+        counters add up passes that are not listed."""
+        if self._no_lookup:
+            return None
+        after = self.case.after
+        listed = listed_passes(after.request) if after.passes else ()
+        if after.passes and self.case.measured and not listed:
+            return None
+        return listed[0].cache_read if listed else self.case.counters.cache_read
+
+    @property
+    def lost(self) -> int | None:
+        """Tokens that had been cached and were not read; None as above."""
+        return None if self._no_lookup else self.case.lost
+
+    @property
+    def tokens_origin(self) -> Origin:
+        """Where what survived and what was lost come from: two counters, or the sizes of the model."""
+        case = self.case
+        one, two = case.before, case.after
+        if case.measured and one.usage is not None and not (one.passes or two.passes):
+            told = one.usage.cache_read + one.usage.cache_write - case.counters.cache_read
+            if case.lost in (0, told):
+                return Origin.REPORTED
+        return two.sizes.origin
+
+    @property
+    def _no_lookup(self) -> bool:
+        return self.case.part in (Part.REFUSAL, Part.RECORD)
+
+
+def diagnose_pair(before: Request, after: Request, *, always_diff: bool = False) -> Diagnosis:
+    """The diagnosis of two requests of which nothing earlier is known."""
+    return _diagnosis(case_of_pair(before, after), always_diff=always_diff)
+
+
+def diagnose_log(
+    log: Log, pair: tuple[int, int] | None = None, *, always_diff: bool = False
+) -> Diagnosis:
+    """The diagnosis of a request of a log, with everything before it replayed.
+
+    `pair` names the two requests, counted from 1; without it the costliest miss is taken, or the
+    last request when there is none. Raises ValueError for a pair outside of the log.
+    """
+    if pair is not None:
+        before, after = pair
+        if not 1 <= before < after <= len(log.requests):
+            raise ValueError(f"--pair takes two numbers from 1 to {len(log.requests)}, in order")
+        cases = list(iter_cases(log.requests[:after], {after - 1: before - 1}))
+        return _diagnosis(cases[-1], always_diff=always_diff)
+    worst: Diagnosis | None = None
+    unusable: list[Skipped] = []
+    faults: list[int] = []
+    for place, case in iter_in_time(log.requests, unusable):
+        number = place + 1
+        found = _diagnosis(case, always_diff=always_diff, quick=True)
+        if _is_fault(found):
+            faults.append(number)
+        if worst is None or _rank_of_miss(found) >= _rank_of_miss(worst):
+            worst = found
+    faults.sort()
+    if worst is None:
+        hint = "'ctxdoc replay' shows what the log tells without bodies"
+        raise NoRequestError(f"no usable request: {unusable[0].reason}", hint)
+    found = _diagnosis(worst.case, always_diff=always_diff)
+    found = replace(found, chosen=_choice(faults, len(log.requests)))
+    if not unusable:
+        return found
+    note = f"{len(unusable)} requests cannot be rendered, the first: {unusable[0].reason}"
+    return replace(found, notes=(*found.notes, note))
+
+
+def _is_fault(found: Diagnosis) -> bool:
+    """Whether something is to be done about a request, or was lost in it."""
+    cause, case = found.finding.cause, found.case
+    if cause.group is Group.HEALTHY:
+        return False
+    if case.is_loss or case.part in (Part.REFUSAL, Part.RECORD):
+        return True
+    if cause.group is Group.ACCOUNTING:
+        return found.finding.avoidable
+    return found.finding.avoidable and wasted_tokens(case, cause.id) is not None
+
+
+def _choice(faults: list[int], count: int) -> str:
+    if not faults:
+        return f"the last of {count} requests; none of them shows a fault"
+    if len(faults) == 1:
+        return f"the one request with a fault, of {count} (number {faults[0]})"
+    named = ", ".join(str(number) for number in faults[:8]) + (", …" if len(faults) > 8 else "")
+    return f"the costliest of {len(faults)} requests with a fault, of {count} (numbers {named})"
+
+
+def _rank_of_miss(found: Diagnosis) -> tuple[bool, Decimal, int, bool]:
+    return (
+        _is_fault(found),
+        found.cost.lost or Decimal(0),
+        found.case.lost,
+        found.case.related,
+    )
+
+
+def iter_misses(requests: Sequence[Request]) -> Iterator[Diagnosis]:
+    """The diagnosis of every request in which something is wrong."""
+    for _, case in iter_in_time(requests, []):
+        found = _diagnosis(case, quick=True)
+        if _is_fault(found):
+            yield found
+
+
+def _diagnosis(case: Case, *, always_diff: bool = False, quick: bool = False) -> Diagnosis:
+    finding, also = find_causes(case)
+    state = _state(case)
+    healthy = finding.cause.group is Group.HEALTHY and state in (State.ALIVE, State.COLD)
+    needed = always_diff or (not healthy and case.divergence is not None)
+    return Diagnosis(
+        case=case,
+        state=state,
+        finding=finding,
+        also=also,
+        double_send=NOT_SENT if quick else _double_send(case),
+        comparison=_compare(case) if needed and not quick else None,
+        first_difference=first_difference(case),
+        invalidates_from=_invalidates_from(case),
+        cost=cost_of(case),
+        cost_origin=_cost_origin(case),
+        notes=() if quick else _notes(case),
+    )
+
+
+class Drift(Struct, frozen=True, kw_only=True):
+    """A prompt that should have been the same as another, and is not."""
+
+    finding: Finding
+    place: Place
+    tokens: int
+    """Estimated tokens of the marked prefix from the first block that differs on."""
+    daily: bool
+    """Whether only a day is another one: it holds for as long as most sessions do."""
+
+
+def find_drift(before: Request, after: Request) -> Drift | None:
+    """Where a prompt leaves another one ahead of that one's last breakpoint, or of its end where it has
+    none; None where it does not.
+
+    Raises NoRequestError for a body that cannot be rendered.
+    """
+    case = case_of_pair(before, after)
+    change, prefix = case.divergence, case.before.prefix
+    marks = prefix.breakpoints
+    end = marks[-1] if marks else len(prefix.segments) - 1
+    if change is None or change.index > end:
+        return None
+    sizes = case.before.sizes
+    tokens = max(0, sizes.at(end) - sizes.at(change.index - 1))
+    lost = max(tokens, TOLERANCE_TOKENS + 1)
+    # Whether the cache would have held it is not asked: short prompts of a test are judged as well.
+    case = replace(
+        case,
+        cached=lost,
+        lost=lost,
+        parts={**case.parts, Part.DIVERGENCE: lost},
+        part=Part.DIVERGENCE,
+        related=True,
+        refusal=None,
+        same_response=False,
+    )
+    finding, _ = find_causes(case)
+    daily = finding.cause.id == "timestamp_in_prefix" and is_daily(case)
+    return Drift(finding=finding, place=change.place, tokens=tokens, daily=daily)
+
+
+def is_daily(case: Case) -> bool:
+    """Whether the first difference is a day and no time of it: the prefix holds until midnight."""
+    place = case.divergence.place if case.divergence else None
+    if place is None or not isinstance(place.before, str) or not isinstance(place.after, str):
+        return False
+    return DAYS.sub("", place.before) == DAYS.sub("", place.after)
+
+
+def find_causes(case: Case) -> tuple[Finding, tuple[Finding, ...]]:
+    """The cause that explains the largest part of the loss at the first difference, and the other
+    true ones."""
+    found: list[Finding] = []
+    for cause in _causes_of(_open_parts(case)):
+        match = cause.match(case)
+        if match is not None:
+            found.append(Finding(cause=cause, match=match))
+    primary = next((finding for finding in found if _explains(finding, case)), None)
+    if primary is None:
+        last = CAUSES[CAUSES.names[-1]]
+        match = last.match(case)
+        assert match is not None
+        primary = Finding(cause=last, match=match)
+    also = [f for f in found if f is not primary and _worth_saying(f, primary)]
+    return primary, tuple(also)
+
+
+def _open_parts(case: Case) -> frozenset[Part]:
+    """The parts of the loss that are there to be explained, and the accounting beside it."""
+    if case.part is Part.RECORD:
+        return frozenset((Part.RECORD, Part.ACCOUNTING))
+    if case.part in (Part.REFUSAL, Part.COLD, Part.NEVER_CACHED):
+        return frozenset((case.part, Part.ACCOUNTING, Part.NOTHING))
+    if case.part is Part.NOTHING and not any(case.parts.values()):
+        return NOTHING_LOST
+    lost = {part for part, tokens in case.parts.items() if tokens}
+    if Part.EXPIRY in lost and case.divergence is not None:
+        # What changed is worth a word although the pause alone explains the loss.
+        lost.add(Part.DIVERGENCE)
+    return NOTHING_LOST.union(lost)
+
+
+NOTHING_LOST = frozenset((Part.WASTE, Part.ACCOUNTING, Part.NOTHING))
+
+
+@cache
+def _causes_of(parts: frozenset[Part]) -> tuple[Cause, ...]:
+    """The causes that can explain one of the parts, in their order."""
+    return tuple(cause for cause in CAUSES if not cause.parts.isdisjoint(parts))
+
+
+def _explains(finding: Finding, case: Case) -> bool:
+    cause = finding.cause
+    if case.part is Part.NOTHING:
+        return bool(cause.parts & {Part.WASTE, Part.ACCOUNTING, Part.NOTHING})
+    if cause.fallback:
+        return True
+    if case.part not in cause.parts:
+        return False
+    match = finding.match
+    return case.part is not Part.DIVERGENCE or (match.leading and match.pointer == case.where)
+
+
+def _worth_saying(finding: Finding, primary: Finding) -> bool:
+    cause = finding.cause
+    if cause.group is Group.HEALTHY or cause.fallback:
+        return False
+    return not (cause.general and finding.match.pointer == primary.match.pointer)
+
+
+def _state(case: Case) -> State:
+    read = case.counters.cache_read
+    if case.part is Part.RECORD:
+        return State.COLD if not read else State.ALIVE
+    if case.part is Part.REFUSAL:
+        known = case.refusal is not None or refuses_thinking(case.after.request.refused)
+        return State.DEAD if known else State.UNKNOWN
+    if read:
+        return State.PARTIAL if case.is_loss else State.ALIVE
+    if case.part is Part.NEVER_CACHED:
+        return State.BELOW_MINIMUM if _too_short(case) else State.DEAD
+    if case.part in (Part.COLD, Part.VISIBILITY):
+        return State.COLD
+    return State.DEAD
+
+
+def _too_short(case: Case) -> bool:
+    """Whether a breakpoint would not help, or did not."""
+    sizes, prefix = case.after.sizes, case.after.prefix
+    return bool(prefix.breakpoints) or sizes.total < prefix.rule.minimum
+
+
+def first_difference(case: Case) -> Place | None:
+    """Where a request first differs from the one it is compared with; None where it only appends."""
+    if case.part is Part.RECORD:
+        return None
+    if case.by_server:
+        return None
+    if case.divergence is not None:
+        return case.divergence.place
+    return find_unrendered(case.before.prefix, case.after.prefix)
+
+
+def _invalidates_from(case: Case) -> Section:
+    if case.divergence is not None and refuses_thinking(case.after.request.refused):
+        return case.divergence.level
+    if not case.is_loss or case.part is Part.VISIBILITY:
+        return Section.NONE
+    if case.divergence is not None and case.parts[Part.DIVERGENCE]:
+        return case.divergence.level
+    sizes, segments = case.after.sizes, case.after.prefix.segments
+    for segment, upto in zip(segments, sizes.upto, strict=True):
+        if upto > case.counters.cache_read + TOLERANCE_TOKENS:
+            return segment.level
+    return Section.NONE
+
+
+def _double_send(case: Case) -> DoubleSend:
+    """Step 1 from the record, or from the cache model."""
+    before, after = case.before, case.after
+    if case.part is Part.REFUSAL:
+        return DoubleSend("none", "the API refuses the request, so a second sending reads nothing")
+    if before.prefix.keys == after.prefix.keys and case.measured and not case.alone:
+        read = f"{case.counters.cache_read:,} of {case.counters.input:,} tokens"
+        return DoubleSend(
+            "recorded", f"the log holds the same prompt twice; the second read {read}"
+        )
+    step = replace(step_of(after), at=None, began=None)
+    cache = Cache()
+    cache.send(step)
+    again = cache.send(step).usage
+    if again.cache_read:
+        text = (
+            f"sent again at once, the request would read {again.cache_read:,} of "
+            f"{again.input:,} tokens: it can be cached"
+        )
+    elif not after.prefix.breakpoints:
+        text = "sent again at once, the request would read nothing: it has no breakpoint"
+    else:
+        text = "sent again at once, the request would read nothing: it is below the minimum"
+    return DoubleSend("replayed", text)
+
+
+def _compare(case: Case) -> Comparison:
+    before, after = case.before, case.after
+    one, two = before.request.raw, after.request.raw
+    return Comparison(
+        sorted_body_byte=body_difference(one, two) if one and two else None,
+        bodies_known=bool(one and two),
+        sorted_prompt_byte=prompt_difference(before.prefix, after.prefix, in_order=False),
+        prompt_byte=prompt_difference(before.prefix, after.prefix, in_order=True),
+        more=tuple(_what_else(case)),
+    )
+
+
+def _what_else(case: Case) -> Iterator[str]:
+    """The other differences, with what changed inside blocks that have a structure."""
+    for change in case.changes:
+        place = change.place
+        one, two = change.before, change.after
+        if place.pointer != case.where:
+            yield f"{place.pointer}: {_kind_of_change(place)}"
+        structured = isinstance(place.before, dict | list) or isinstance(place.after, dict | list)
+        if structured and one is not None and two is not None:
+            yield from structural_changes(codec.plain(one.value), codec.plain(two.value))
+
+
+def _kind_of_change(place: Place) -> str:
+    if place.before is None:
+        return "added"
+    return "removed" if place.after is None else "changed"
+
+
+def bounded_loss(case: Case) -> int:
+    """Lost tokens that the later prompt has: not what it left out, nor what is new at its end."""
+    prefix, sizes = case.after.prefix, case.after.sizes
+    had = {segment.digest for segment in case.before.prefix.segments}
+    had |= set(_respelled(case))
+    end = len(prefix.segments)
+    messages = [s.digest in had for s in prefix.segments if s.section is Section.MESSAGES]
+    if any(messages):
+        while end and prefix.segments[end - 1].digest not in had:
+            end -= 1
+    most = max(0, sizes.at(end - 1) - case.counters.cache_read)
+    slack = max(TOLERANCE_TOKENS, TOLERANCE_SHARE * most)
+    lost = case.lost if case.lost <= most + slack else most
+    return min(lost, max(0, case.counters.input - case.counters.cache_read))
+
+
+def wasted_tokens(case: Case, cause: str) -> int | None:
+    """Tokens that were sent before and are paid in full again; None where they are none, or fewer than
+    the model caches."""
+    if case.sharable or case.unread:
+        return case.sharable or case.unread
+    if cause == "compaction_state_lost":
+        # What it costs shows in the requests behind it.
+        return 0
+    if case.after.prefix.breakpoints:
+        return min(repeated_uncached(case), case.counters.uncached)
+    least: float = case.after.prefix.rule.minimum
+    if case.after.sizes.origin is Origin.ESTIMATED:
+        least *= 1 + ERROR_SHARE
+    if case.alone or case.identical < least:
+        return None
+    return min(case.identical, case.counters.uncached) or None
+
+
+RESPELLED = 0.2
+"""Share of its size by which a block may differ and still be the same one in another spelling."""
+
+
+def _respelled(case: Case) -> Iterator[bytes]:
+    """The blocks of the later prompt that stand where the earlier one has about the same: they would have
+    been read, had they not changed."""
+    by_rank = case.before.prefix.by_rank
+    if ids_regenerated(case):
+        # All blocks behind the first one differ by their ids alone.
+        yield from (s.digest for s in case.after.prefix.segments if s.rank in by_rank)
+    for change in case.changes:
+        segment = change.after
+        one = by_rank.get(segment.rank) if segment is not None else None
+        if segment is None or one is None or one.kind != segment.kind:
+            continue
+        if abs(one.size - segment.size) <= RESPELLED * one.size:
+            yield segment.digest
+
+
+def cost_of(case: Case) -> Cost:
+    """What the later request cost, and what it would have, had the lost tokens been read."""
+    if case.part in (Part.RECORD, Part.REFUSAL):
+        return Cost(None, None)
+    tariff = tariff_of(case.after.request)
+    paid, right = price(case.counters, tariff), case.after.corrected
+    return Cost(
+        paid,
+        price(read_instead(case.counters, bounded_loss(case)), tariff),
+        price(right, tariff) if right is not None and case.measured else None,
+    )
+
+
+def read_instead(usage: Usage, lost: int) -> Usage:
+    """The same request, had the lost tokens been read; never more than were written or uncached."""
+    left = lost
+    taken = {}
+    for name in ("cache_write_5m", "cache_write_1h", "uncached"):
+        part = min(left, getattr(usage, name))
+        taken[name] = getattr(usage, name) - part
+        left -= part
+    return replace(usage, **taken, cache_read=usage.cache_read + lost - left)
+
+
+def _cost_origin(case: Case) -> Origin:
+    return Origin.REPORTED if case.measured else case.after.sizes.origin
+
+
+def _notes(case: Case) -> tuple[str, ...]:
+    """What the numbers rest on and what could not be checked."""
+    notes = []
+    before, after = case.before, case.after
+    if not after.request.is_exact:
+        notes.append(
+            "the log holds no exact bodies: key order and the spelling of numbers are not checked"
+        )
+    if case.gap is None and not case.alone:
+        notes.append("no times in the log: lifetimes and parallel starts are not checked")
+    if case.gap is not None and case.gap < 0:
+        notes.append("the later request is dated before the earlier one")
+    if not case.measured:
+        notes.append("no counters of the later request: reads and writes are simulated")
+    if after.sizes.origin is Origin.ESTIMATED:
+        notes.append(f"token counts are estimated from characters (±{ERROR_SHARE:.0%})")
+    if not after.prefix.rule.known:
+        name = after.prefix.model or "(no model)"
+        notes.append(f"model '{name}' is not known: minimum {after.prefix.rule.minimum:,} assumed")
+    elif after.prefix.rule.minimum_assumed:
+        notes.append(f"the minimum of {after.prefix.rule.id} is not documented; assumed")
+    if after.breakpoints_assumed:
+        notes.append(
+            "the recorded body has no breakpoint, yet the API cached: they were added behind the "
+            "recorder; assumed at the ends of tools, system and messages"
+        )
+    notes += _counter_notes(case)
+    return (*notes, *before.request.notes, *after.request.notes)
+
+
+def _counter_notes(case: Case) -> Iterator[str]:
+    """What the counters of the later request do not tell, or tell otherwise than its body."""
+    after = case.after
+    usage, right = after.usage, after.corrected
+    if price(usage or case.counters, tariff_of(after.request)) is None:
+        yield "this model is unpriced: no amounts are given"
+    if right is not None:
+        yield (
+            f"the log counts cached tokens twice: input_tokens {right.uncached:,} without them; the reported "
+            "counters stand as they are"
+        )
+    if after.hour_lost:
+        yield "the body asks for entries of an hour; the counters show five-minute ones"
+    if after.passes:
+        yield (
+            "the counters add up several passes over the prompt (tools that the API ran): they are no size of "
+            "a prefix"
+        )
+    if usage is not None and not usage.split_known:
+        yield "lifetimes of the writes are not logged: priced as 5m"

@@ -1,0 +1,1 @@
+"""Limits, baseline, builders in changed surroundings. Imports ledger and what lies below."""

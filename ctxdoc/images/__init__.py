@@ -1,0 +1,1 @@
+"""Pixels and patches of images. Imports request."""

@@ -1,0 +1,275 @@
+"""The lock file of a stable prefix: hashes and sizes of its blocks, no content.
+
+It is sorted and written the same way each time, so that a change can be reviewed like any other line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from difflib import SequenceMatcher
+from hashlib import blake2b
+from itertools import zip_longest
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from ctxdoc.errors import InputError
+from ctxdoc.prompt.prefix import Prefix
+from ctxdoc.prompt.segments import Segment
+from ctxdoc.providers import ModelRule
+from ctxdoc.request import codec
+from ctxdoc.request.model import Section
+from ctxdoc.tokens.ledger import weight_of
+
+SCHEMA = "ctxdoc/lock/1"
+MOST_BYTES = 20_000_000
+"""Of a lock file."""
+
+
+class Part(Struct, frozen=True, kw_only=True):
+    """A member of a tool definition."""
+
+    hash: str
+    tokens: int
+
+
+class Block(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A block of the prefix; tokens are estimated from its text, so that they depend on nothing else."""
+
+    at: str
+    """JSON path."""
+    name: str = ""
+    """Of a tool."""
+    hash: str
+    bytes: int
+    tokens: int
+    parts: dict[str, Part] = {}
+    """Of a tool definition."""
+
+
+class Locked(Struct, frozen=True, kw_only=True):
+    """A stable prefix: of one agent, with one model."""
+
+    model: str
+    tokens: int
+    blocks: tuple[Block, ...]
+
+
+class Lock(Struct, frozen=True, kw_only=True):
+    """A lock file."""
+
+    schema: str
+    prefixes: tuple[Locked, ...]
+
+
+class Changed(Struct, frozen=True, kw_only=True):
+    """A prefix that is not as the baseline has it."""
+
+    lines: tuple[str, ...]
+    """What changed, one line each."""
+    invalidates: int | None
+    """Estimated tokens of the baseline's prefix from the first changed block on; None for a prefix that
+    it does not have."""
+
+
+def lock_of(prefixes: Iterable[Locked]) -> Lock:
+    """The lock of some prefixes, equal ones once."""
+    found: list[Locked] = []
+    for each in prefixes:
+        if each not in found:
+            found.append(each)
+    return Lock(schema=SCHEMA, prefixes=tuple(sorted(found, key=_order)))
+
+
+def stable_count(prefix: Prefix) -> int:
+    """Leading segments that are no messages: tools, system prompt and settings."""
+    for index, segment in enumerate(prefix.segments):
+        if segment.section is Section.MESSAGES:
+            return index
+    return len(prefix.segments)
+
+
+def marked_count(prefix: Prefix) -> int:
+    """Leading segments up to the last breakpoint; tools and system prompt where there is none."""
+    return prefix.breakpoints[-1] + 1 if prefix.breakpoints else stable_count(prefix)
+
+
+def _order(each: Locked) -> tuple[str, list[str], list[str]]:
+    names = [block.name or block.at for block in each.blocks]
+    return each.model, names, [block.hash for block in each.blocks]
+
+
+def locked(prefix: Prefix, count: int) -> Locked:
+    """A prompt up to so many leading segments, as hashes and sizes."""
+    blocks = tuple(_block(segment, prefix.rule) for segment in prefix.segments[:count])
+    return Locked(model=prefix.root, tokens=sum(block.tokens for block in blocks), blocks=blocks)
+
+
+def _block(segment: Segment, rule: ModelRule) -> Block:
+    parts = dict(_parts(segment, rule)) if segment.kind == "tool" else {}
+    return Block(
+        at=segment.pointer,
+        name=segment.name if segment.kind == "tool" else "",
+        hash=_hash(segment.role.encode() + segment.data),
+        bytes=segment.size,
+        tokens=round(weight_of(segment, rule)),
+        parts=parts,
+    )
+
+
+def _parts(segment: Segment, rule: ModelRule) -> Iterator[tuple[str, Part]]:
+    value = segment.value
+    whole = weight_of(segment, rule)
+    for name, member in value.items() if isinstance(value, dict) else ():
+        data = codec.encode(member)
+        share = len(data) / max(1, segment.size)
+        yield name, Part(hash=_hash(data), tokens=round(whole * share))
+
+
+def _hash(data: bytes) -> str:
+    return blake2b(data, digest_size=12).hexdigest()
+
+
+def write_lock(lock: Lock) -> bytes:
+    """The lock file's text."""
+    return msgspec.json.format(msgspec.json.encode(lock), indent=2) + b"\n"
+
+
+def read_lock(path: Path) -> Lock | None:
+    """A lock file; None where there is none yet.
+
+    Raises InputError for one that cannot be read.
+    """
+    try:
+        if not path.exists():
+            return None
+        if path.stat().st_size > MOST_BYTES:
+            raise InputError(f"{path} is over {MOST_BYTES:,} bytes: no lock file of ctxdoc")
+        lock = msgspec.json.decode(path.read_bytes(), type=Lock)
+    except (OSError, msgspec.DecodeError, RecursionError) as error:
+        raise InputError(
+            f"cannot read the baseline {path}: {error}", "write it anew with --update"
+        ) from error
+    if lock.schema != SCHEMA:
+        raise InputError(
+            f"the baseline {path} is of another version ({lock.schema})",
+            f"this ctxdoc reads {SCHEMA}; write it anew with --update",
+        )
+    return lock
+
+
+def changes_of(lock: Lock, now: Lock) -> tuple[Changed, ...]:
+    """What is not as it was; a prefix of the baseline that was not sent is no change."""
+    old = [each for each in lock.prefixes if each not in now.prefixes]
+    new = [each for each in now.prefixes if each not in lock.prefixes]
+    # The pairs that are most alike first, over all of them.
+    pairs = sorted(
+        ((_alike(one, two), a, b) for a, one in enumerate(old) for b, two in enumerate(new)),
+        key=lambda pair: (-pair[0], pair[1], pair[2]),
+    )
+    before: dict[int, int] = {}
+    for alike, a, b in pairs:
+        if alike and a not in before.values() and b not in before:
+            before[b] = a
+    return tuple(
+        _changed(old[before[b]], each)
+        if b in before
+        else Changed(lines=(_described(each),), invalidates=None)
+        for b, each in enumerate(new)
+    )
+
+
+def _described(new: Locked) -> str:
+    tools = sum(bool(block.name) for block in new.blocks)
+    return f"a prefix for {new.model} with {tools} tools, {new.tokens:,} tokens, is not in it"
+
+
+def _alike(old: Locked, new: Locked) -> float:
+    """How far two prefixes are of one agent, from 0 to 1."""
+    one, two = (
+        {block.hash for block in each.blocks} | {block.name for block in each.blocks if block.name}
+        for each in (old, new)
+    )
+    if not one | two:
+        return 1.0 if old.model == new.model else 0.5
+    alike = len(one & two) / len(one | two)
+    if not alike and len(old.blocks) == len(new.blocks):
+        alike = 0.01
+    return alike + (0.001 if alike and old.model == new.model else 0.0)
+
+
+def _changed(old: Locked, new: Locked) -> Changed:
+    count = min(len(old.blocks), len(new.blocks))
+    if old.model == new.model and old.blocks[:count] == new.blocks[:count]:
+        # The same blocks, and the last breakpoint on another one.
+        last = new.blocks[-1].at if new.blocks else "nothing"
+        way = "earlier" if len(new.blocks) < len(old.blocks) else "further on"
+        return Changed(lines=(f"what is held ends {way} now, with {last}",), invalidates=None)
+    first = 0
+    if old.model == new.model:
+        first = next(i for i in range(count + 1) if old.blocks[i : i + 1] != new.blocks[i : i + 1])
+    lost = sum(block.tokens for block in old.blocks[first:])
+    return Changed(lines=tuple(_lines(old, new)), invalidates=lost)
+
+
+def _lines(old: Locked, new: Locked) -> Iterator[str]:
+    if old.model != new.model:
+        yield f"model {old.model} → {new.model}"
+    before = {block.name: block for block in old.blocks if block.name}
+    after = {block.name: block for block in new.blocks if block.name}
+    for name, block in before.items():
+        if name not in after:
+            yield f"tool `{name}` is gone, {-block.tokens:+,} tokens"
+    for name, block in after.items():
+        if name not in before:
+            yield f"tool `{name}` is new, {block.tokens:+,} tokens"
+        elif before[name].hash != block.hash:
+            yield from _tool_lines(before[name], block)
+    common = [name for name in before if name in after]
+    order = [name for name in after if name in before]
+    if common != order:
+        moved = next(two for one, two in zip(common, order, strict=True) if one != two)
+        yield f"tools in another order, from `{moved}` on"
+    yield from _block_lines(old, new)
+
+
+def _tool_lines(old: Block, new: Block) -> Iterator[str]:
+    changed = False
+    for part in dict.fromkeys((*old.parts, *new.parts)):
+        one, two = old.parts.get(part), new.parts.get(part)
+        if one is not None and two is not None and one.hash == two.hash:
+            continue
+        changed = True
+        tokens = (two.tokens if two else 0) - (one.tokens if one else 0)
+        yield f"tool `{new.name}` {part}, {tokens:+,} tokens"
+    if not changed:
+        yield f"tool `{new.name}`: its members in another order or spelling"
+
+
+def _block_lines(old: Locked, new: Locked) -> Iterator[str]:
+    """Blocks that are no tools, those of one section against each other."""
+    sections = dict.fromkeys(_section(block) for block in (*old.blocks, *new.blocks))
+    for section in sections:
+        one, two = (
+            [b for b in each.blocks if not b.name and _section(b) == section] for each in (old, new)
+        )
+        yield from _section_lines(one, two)
+
+
+def _section(block: Block) -> str:
+    return block.at.removeprefix("$.").partition("[")[0].partition(".")[0]
+
+
+def _section_lines(one: list[Block], two: list[Block]) -> Iterator[str]:
+    matcher = SequenceMatcher(None, [b.hash for b in one], [b.hash for b in two], autojunk=False)
+    for kind, start, stop, begin, end in matcher.get_opcodes():
+        if kind == "equal":
+            continue
+        for before, after in zip_longest(one[start:stop], two[begin:end]):
+            if before is None:
+                yield f"{after.at} is new, {after.tokens:+,} tokens"
+            elif after is None:
+                yield f"{before.at} is gone, {-before.tokens:+,} tokens"
+            else:
+                yield f"{after.at}, {after.tokens - before.tokens:+,} tokens"

@@ -1,0 +1,306 @@
+"""What every block of a log costs over its life: its tokens, times sent, read, written or paid in full.
+
+All prompts of a log are one tree whose nodes are blocks. A request adds what a token costs at three
+places only, the ends of what was read, of what was written and of the prompt; summing from the leaves
+to the root gives each block what all requests paid for it. A block has the size of its first sending; what
+a request read, wrote and paid in full is shared out by these sizes, so that the blocks of a request add
+up to its input. So the work grows with the blocks that are
+new, and not with the history that is sent again; and the tree is held in flat arrays, since a log of a
+gigabyte has a hundred thousand nodes.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from ctxdoc.pricing.table import Rates
+from ctxdoc.prompt.prefix import Prefix
+from ctxdoc.prompt.segments import Segment, segment_of
+from ctxdoc.replay.measure import Exchange
+from ctxdoc.request.model import Origin, Section, Usage
+
+ZERO = Decimal(0)
+NANO = 10**9
+"""Rates are whole numbers of this part of a dollar per million tokens."""
+SHARES = 1_000_000
+"""Shares of a block's size are whole numbers of this part of it."""
+DIGEST = 16
+"""Bytes of a block's digest."""
+
+
+class Sort(NamedTuple):
+    """What kind of block one is."""
+
+    section: Section
+    kind: str
+    role: str
+    pictured: bool
+    name: str
+    """Of a tool, or of the tool that is called."""
+
+
+class Block(Struct, frozen=True, kw_only=True):
+    """A block with the same content wherever it was sent."""
+
+    sort: Sort
+    source: Segment | bytes
+    """The block itself, or the message that it is made from again."""
+    place: tuple[int, int]
+    """Index of that message, and place of the block in it."""
+    tokens: int
+    """Of one sending, in the mean."""
+    times: int
+    """Requests that sent it."""
+    lifetime_tokens: int
+    cost: Decimal | None
+    """USD; None where a request that sent it is unpriced."""
+    origin: Origin
+
+    @property
+    def segment(self) -> Segment:
+        """The block as it was sent first."""
+        if isinstance(self.source, Segment):
+            return self.source
+        return segment_of(self.source, *self.place)
+
+
+class Lifetime:
+    """The tree of all blocks of a log."""
+
+    def __init__(self) -> None:
+        self._of_key: dict[bytes, int] = {}
+        self._parent = array("l")
+        self._tokens = array("l")
+        self._count = array("l")
+        """Requests that end at a node; after summing, those that hold it."""
+        self._rate = array("q")
+        """Sums of rates, in the same way."""
+        self._share = array("q")
+        """Sums of what a sending was of the first one's size, in the same way."""
+        self._upto = array("l")
+        """Tokens from the root to here, by the sizes of the nodes."""
+        self._unpriced = array("l")
+        self._origin = array("b")
+        self._sort = array("l")
+        self._digests = bytearray()
+        self._sorts: dict[Sort, int] = {}
+        self._sources: list[Segment | bytes] = []
+        """The block itself, or the message that it is made from again."""
+        self._places = array("l")
+        """Index of that message, and place of the block in it."""
+
+    def add(self, exchange: Exchange, usage: Usage, rates: Rates | None) -> None:
+        """Adds a request with what it read, wrote and paid in full."""
+        self._grow(exchange)
+        keys = exchange.prefix.keys
+        if not keys:
+            return
+        tip = self._of_key[keys[-1]]
+        self._count[tip] += 1
+        if rates is None:
+            self._unpriced[tip] += 1
+        self._spread(exchange, usage, rates)
+
+    def _spread(self, exchange: Exchange, usage: Usage, rates: Rates | None) -> None:
+        """Shares what a request read, wrote and paid in full out among its blocks."""
+        keys = exchange.prefix.keys
+        cached = usage.cache_read + usage.cache_write
+        upto = exchange.sizes.upto
+        ends = (
+            (
+                _nearest(upto, usage.cache_read),
+                usage.cache_read,
+                nano(rates.cache_read if rates else None),
+            ),
+            (_nearest(upto, cached), usage.cache_write, write_rate(usage, rates)),
+            (len(keys), usage.uncached, nano(rates.input if rates else None)),
+        )
+        rows: list[tuple[int, int, int]] = []
+        behind = tokens = money = whole = 0
+        for end, more, rate in ends:
+            # What ends in the block before is a part of that one's.
+            if end > behind:
+                before = self._upto[self._of_key[keys[behind - 1]]] if behind else 0
+                node = self._of_key[keys[end - 1]]
+                whole = self._upto[node] - before
+                kept = (tokens, money) if not behind else (0, 0)
+                tokens, money, behind = kept[0] + more, kept[1] + more * rate, end
+                rows.append((node, *_shares(tokens, money, whole)))
+            else:
+                tokens, money = tokens + more, money + more * rate
+                if rows:
+                    rows[-1] = (rows[-1][0], *_shares(tokens, money, whole))
+        # Each adds what it is more than the one behind it, which the sum from the leaves brings.
+        later_share = later_rate = 0
+        for node, share, rate in reversed(rows):
+            self._share[node] += share - later_share
+            self._rate[node] += rate - later_rate
+            later_share, later_rate = share, rate
+
+    def _grow(self, exchange: Exchange) -> None:
+        """Adds the new nodes."""
+        keys, of_key, prefix = exchange.prefix.keys, self._of_key, exchange.prefix
+        known = len(keys)
+        while known and keys[known - 1] not in of_key:
+            known -= 1
+        parent = of_key[keys[known - 1]] if known else -1
+        if known:
+            # The message that ended the request before was marked then, and is held unmarked now.
+            self._hold(parent, prefix.segments[known - 1])
+        upto = exchange.sizes.upto
+        base = upto[known - 1] if known else 0
+        origin = ORIGINS.index(exchange.sizes.origin)
+        for index in range(known, len(keys)):
+            node = of_key[keys[index]] = len(self._parent)
+            self._append(prefix, index, parent, upto[index] - base, origin)
+            base, parent = upto[index], node
+
+    def _append(self, prefix: Prefix, index: int, parent: int, tokens: int, origin: int) -> None:
+        segment = prefix.segments[index]
+        sort = Sort(segment.section, segment.kind, segment.role, segment.pictured, segment.name)
+        self._parent.append(parent)
+        self._tokens.append(tokens)
+        self._count.append(0)
+        self._rate.append(0)
+        self._share.append(0)
+        self._upto.append(tokens + (self._upto[parent] if parent >= 0 else 0))
+        self._unpriced.append(0)
+        self._origin.append(origin)
+        self._sort.append(self._sorts.setdefault(sort, len(self._sorts)))
+        self._digests += segment.digest
+        self._sources.append(b"")
+        self._places.extend((segment.rank[1], segment.origin[1]))
+        self._hold(len(self._parent) - 1, segment)
+
+    def _hold(self, node: int, segment: Segment) -> None:
+        self._sources[node] = segment if segment.held is not None else segment.origin[0]
+
+    def finish(self) -> None:
+        """Sums from the leaves to the root; nothing can be added after it."""
+        parents, count, rate, unpriced = self._parent, self._count, self._rate, self._unpriced
+        share = self._share
+        for node in range(len(parents) - 1, -1, -1):
+            above = parents[node]
+            if above >= 0:
+                count[above] += count[node]
+                rate[above] += rate[node]
+                share[above] += share[node]
+                unpriced[above] += unpriced[node]
+        self._of_key.clear()
+
+    def blocks(self) -> Blocks:
+        """Every block, those of equal content together, the dearest first."""
+        return Blocks(self)
+
+
+class Blocks:
+    """The blocks of a finished tree, the dearest first; each is made when it is asked for."""
+
+    def __init__(self, tree: Lifetime) -> None:
+        self._tree = tree
+        self._sorts = list(tree._sorts)
+        self._nodes = array("l")
+        """The first node of each block."""
+        self._times, self._tokens = array("l"), array("l")
+        self._costs: list[int | None] = []
+        """Nanodollars per million."""
+        self._group()
+        self._order = sorted(range(len(self._nodes)), key=self._rank)
+
+    def _group(self) -> None:
+        tree = self._tree
+        quiet = {i for i, sort in enumerate(self._sorts) if sort.kind in ("setting", "empty")}
+        found: dict[bytes, int] = {}
+        for node in range(len(tree._parent)):
+            if tree._sort[node] in quiet:
+                continue
+            digest = bytes(tree._digests[node * DIGEST : (node + 1) * DIGEST])
+            block = found.setdefault(digest, len(self._nodes))
+            if block == len(self._nodes):
+                self._nodes.append(node)
+                self._times.append(0)
+                self._tokens.append(0)
+                self._costs.append(0)
+            self._times[block] += tree._count[node]
+            self._tokens[block] += tree._tokens[node] * tree._share[node] // SHARES
+            cost = self._costs[block]
+            known = cost is not None and not tree._unpriced[node]
+            self._costs[block] = (
+                (cost or 0) + tree._rate[node] * tree._tokens[node] if known else None
+            )
+
+    def _rank(self, block: int) -> tuple[int, int, int]:
+        return -(self._costs[block] or 0), -self._tokens[block], self._nodes[block]
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __iter__(self) -> Iterator[Block]:
+        return map(self._made, self._order)
+
+    def first(self, count: int) -> list[Block]:
+        """The dearest ones."""
+        return [self._made(block) for block in self._order[:count]]
+
+    def where(self, test: Callable[[Sort], bool]) -> list[Block]:
+        """The blocks of some sorts."""
+        wanted = {number for number, sort in enumerate(self._sorts) if test(sort)}
+        sort_of = self._tree._sort
+        return [self._made(b) for b in self._order if sort_of[self._nodes[b]] in wanted]
+
+    @property
+    def sorts(self) -> Iterable[Sort]:
+        """The sorts that there are."""
+        return self._sorts
+
+    def _made(self, block: int) -> Block:
+        tree, node, cost = self._tree, self._nodes[block], self._costs[block]
+        return Block(
+            sort=self._sorts[tree._sort[node]],
+            source=tree._sources[node],
+            place=(tree._places[2 * node], tree._places[2 * node + 1]),
+            tokens=round(self._tokens[block] / self._times[block]) if self._times[block] else 0,
+            times=self._times[block],
+            lifetime_tokens=self._tokens[block],
+            cost=None if cost is None else Decimal(cost) / (NANO * 1_000_000),
+            origin=ORIGINS[tree._origin[node]],
+        )
+
+
+ORIGINS = tuple(Origin)
+
+
+def nano(rate: Decimal | None) -> int:
+    """Nanodollars per million tokens; 0 where nothing is known."""
+    return int(rate * NANO) if rate is not None else 0
+
+
+def _shares(tokens: int, money: int, whole: int) -> tuple[int, int]:
+    """What a token of blocks with so many tokens in all was, in size and in nanodollars."""
+    return (round(tokens * SHARES / whole), round(money / whole)) if whole else (0, 0)
+
+
+def _nearest(upto: tuple[int, ...], tokens: int) -> int:
+    """How many leading blocks have that many tokens: entries end where blocks end."""
+    if not tokens:
+        return 0
+    place = bisect_left(upto, tokens)
+    if place == len(upto):
+        return place
+    before = upto[place - 1] if place else 0
+    return place + 1 if upto[place] - tokens <= tokens - before else place
+
+
+def write_rate(usage: Usage, rates: Rates | None) -> int:
+    """Nanodollars per million written tokens, both lifetimes together."""
+    if rates is None or not usage.cache_write:
+        return 0
+    short = nano(rates.cache_write_5m) * usage.cache_write_5m
+    hour = nano(rates.cache_write_1h) * usage.cache_write_1h
+    return round((short + hour) / usage.cache_write)

@@ -1,0 +1,334 @@
+"""A whole log replayed through the cache in time order: what each request read, lost and cost."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ctxdoc.diagnosis.attribution import Cases, written_keys
+from ctxdoc.diagnosis.by_counters import Counted
+from ctxdoc.diagnosis.causes import Case, Part
+from ctxdoc.diagnosis.diagnose import first_difference
+from ctxdoc.errors import NoRequestError
+from ctxdoc.ledger.baseline import Locked, locked, stable_count
+from ctxdoc.ledger.block_costs import Blocks, Lifetime
+from ctxdoc.ledger.request_cost import (
+    Fidelity,
+    Row,
+    below_minimum_of,
+    fidelity_of,
+    judge,
+    miss_of,
+    oracle_of,
+    price_row,
+)
+from ctxdoc.pricing.cost import find_rates, tariff_of
+from ctxdoc.prompt.prefix import Prefix
+from ctxdoc.prompt.render import Renderer
+from ctxdoc.prompt.segments import forced_tool
+from ctxdoc.providers import RULES
+from ctxdoc.replay.bound import Bound
+from ctxdoc.replay.growth import Growth, Turn, iter_growth
+from ctxdoc.replay.link import in_time
+from ctxdoc.replay.measure import passed_often
+from ctxdoc.replay.sessions import Parter, Session, named
+from ctxdoc.request.model import Log, Origin, Request, Section
+from ctxdoc.request.traits import missing_of
+from ctxdoc.tokens.ledger import is_opaque
+
+TELL_EVERY = 64
+NO_SESSION = "nothing says which request came before it"
+NO_COUNTERS = "neither a body nor counters"
+
+
+class Grown(Struct, frozen=True):
+    """A stretch of a session that only appends."""
+
+    session: str
+    rows: tuple[int, ...]
+    """Numbers of its requests in the log, from 1."""
+    fit: Growth
+
+
+class Replay(Struct, frozen=True, kw_only=True):
+    """What a log tells once it is replayed."""
+
+    log: Log
+    """What was read, without its requests."""
+    missing: tuple[str, ...]
+    """What it cannot tell."""
+    sessions: tuple[Session, ...]
+    by_place: dict[int, Row]
+    """The requests by their place in the log from 0, in its order."""
+    order: tuple[int, ...]
+    """The same places in time order, in which they were replayed."""
+    blocks: Blocks
+    """Of the requests with bodies, the dearest first."""
+    growth: tuple[Grown, ...]
+    heads: tuple[Locked, ...]
+    """Tools, system prompt and settings of the request that begins each thread, where they were asked
+    for."""
+    called: frozenset[str]
+    """Tools that an answer called or a request forced."""
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The requests in the order of the log."""
+        return tuple(self.by_place.values())
+
+    def rows_of(self, session: Session) -> list[Row]:
+        """The requests of a session."""
+        return [self.by_place[place] for place in session.requests]
+
+    def grown_rows(self, grown: Grown) -> list[Row]:
+        """The requests of a stretch."""
+        return [self.by_place[number - 1] for number in grown.rows]
+
+    def origin_of(self, grown: Grown) -> Origin:
+        """What the sizes of a stretch rest on: its weakest one."""
+        rows = self.grown_rows(grown)
+        if all(row.reported is not None for row in rows):
+            return Origin.REPORTED
+        guessed = any(row.origin is Origin.ESTIMATED for row in rows)
+        return Origin.ESTIMATED if guessed else Origin.CALIBRATED
+
+
+def replay(
+    log: Log,
+    *,
+    only: str = "",
+    places: int = 0,
+    heads: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Replay:
+    """Replays a log as a whole, and keeps what belongs to one session if it is named.
+
+    Of the first `places` misses of each cause it is kept where they differ, and with `heads` what each
+    thread begins with. Raises InputError for a name
+    that no session, or that several, begin with. `progress` is told how many requests were replayed
+    since it was last told.
+    """
+    requests, missing = list(log.requests), missing_of(log)
+    log = replace(log, requests=())
+    run = _Run(log, requests, only, places, heads=heads)
+    order = tuple(in_time(requests))
+    if only:
+        run.part_all(order)
+    for count, index in enumerate(order, start=1):
+        run.send(index)
+        if progress is not None and count % TELL_EVERY == 0:
+            progress(TELL_EVERY)
+    return run.finished(order, missing)
+
+
+class _Run:
+    """The state of one replay. It lets go of the bodies as they are replayed."""
+
+    def __init__(
+        self, log: Log, requests: list[Request], only: str, places: int, *, heads: bool
+    ) -> None:
+        self.log = log
+        self.requests = requests
+        self.only = only
+        self.places: defaultdict[str, int] = defaultdict(lambda: places)
+        """How many more places are kept, by cause."""
+        self.heads: dict[bytes, Locked] | None = {} if heads else None
+        self.renderer = Renderer(lean=True)
+        self.parter = Parter(self.renderer)
+        self.kept: frozenset[int] | None = None
+        """Places of the requests that are reported, where it is not all."""
+        self.rows: list[Row | None] = [None] * len(requests)
+        self.cases = Cases(requests, self.renderer, consume=True)
+        self.lifetime = Lifetime()
+        self.bound = Bound()
+        self.bounds: dict[int, int] = {}
+        """Numbers of the requests in the tree of the bound."""
+        self.unread: dict[int, tuple[bytes, ...]] = {}
+        """By request: entries that nobody had read when it was sent; a later one may."""
+        self.called: set[str] = set()
+        self.counted: dict[str, Counted] = {}
+        self.threads: dict[int, _Thread] = {}
+        self.heard: dict[tuple[str, int], _Thread] = {}
+        """The threads of sessions without bodies."""
+
+    def part_all(self, order: Sequence[int]) -> None:
+        """Parts the sessions ahead of the replay, to know which requests are those of one."""
+        for place in order:
+            self.parter.add(place, self.requests[place])
+        (session,) = named(self.parter.sessions(), self.only)
+        self.kept = frozenset(session.requests)
+
+    def send(self, index: int) -> None:
+        request = self.requests[index]
+        if index not in self.parter.names:
+            self.parter.add(index, request)
+        row = Row(
+            number=index + 1,
+            # What is kept of a request holds no prompt.
+            request=replace(request, body=None, raw=None),
+            session=self.parter.names[index],
+            tariff=tariff_of(request),
+        )
+        self.rows[index] = row
+        self.called.update(request.response.called if request.response else ())
+        if request.body is not None and len(bytes(request.body.tool_choice)) > len(b"null"):
+            self.called.add(forced_tool(request.body))
+        row.reported = request.usage
+        reason = "; ".join(request.notes) or None
+        if request.body is not None and not RULES.covers(request.model):
+            reason = f"the cache rules of '{request.model}' are not known"
+        elif request.body is not None:
+            try:
+                case, before = self.cases.next(index)
+            except NoRequestError as error:
+                reason = error.message
+            else:
+                self._fill(row, case, before)
+                return
+        row.reason = reason or (None if request.usage else NO_COUNTERS)
+        self._count(row, request)
+
+    def _fill(self, row: Row, case: Case, before: int | None) -> None:
+        """A request with a body."""
+        request, usage = case.after.request, case.after.usage
+        row.reported = usage if request.usage is not None else None
+        row.origin = Origin.SIMULATED if request.simulated_usage else case.after.sizes.origin
+        if row.origin is Origin.ESTIMATED:
+            row.opaque = any(map(is_opaque, case.after.prefix.segments))
+        row.compared = before + 1 if before is not None else None
+        if case.part not in (Part.REFUSAL, Part.RECORD):
+            row.simulated = request.simulated_usage or case.outcome.usage
+            if row.reported is not None:
+                right = case.after.corrected or row.reported
+                row.fidelity = fidelity_of(right, case.outcome.usage)
+                if replace(row.simulated, output=row.reported.output) == row.reported:
+                    # One value where both say the same; the output is not simulated.
+                    row.simulated = row.reported
+                if passed_often(request) and row.fidelity is not Fidelity.WITHIN:
+                    row.fidelity = Fidelity.PASSES
+        row.judged = True
+        row.related = case.related and before is not None
+        judge(row, case)
+        if case.unread and row.waste is not None:
+            self.unread[row.number - 1] = written_keys(case)
+        wrong = row.miss or row.waste
+        if wrong is not None and self.places[wrong.cause] > 0:
+            self.places[wrong.cause] -= 1
+            row.place = first_difference(case)
+        self._thread(row, case, before)
+        counters = row.counters
+        row.repeated = case.part is Part.RECORD
+        if counters is None or row.repeated:
+            return
+        price_row(row, request, counters)
+        row.below = below_minimum_of(case)
+        self.bounds[row.number - 1] = self.bound.add(case.after)
+        if self.kept is not None and row.number - 1 not in self.kept:
+            return
+        if passed_often(request):
+            # Counters of several passes tell no size of a block.
+            return
+        rates = find_rates(row.tariff, counters.input)
+        self.lifetime.add(case.after, counters, rates)
+
+    def _thread(self, row: Row, case: Case, before: int | None) -> None:
+        """Adds a request to the thread that it continues, or begins one."""
+        earlier = self.threads.get(before) if before is not None else None
+        forked = row.miss is not None and row.miss.cause == "fork_prefix_mismatch"
+        continues = case.related and case.before.prefix.root == case.after.prefix.root
+        if earlier is None or earlier.session != row.session or forked or not continues:
+            earlier = _Thread(row.session)
+            row.opens = not _goes_on_changed(case)
+            self._hold_head(case.after.prefix)
+        self.threads[row.number - 1] = earlier
+        if case.part not in (Part.REFUSAL, Part.RECORD):
+            earlier.turns.append(Turn(row.number, case.after.sizes.total))
+
+    def _hold_head(self, prefix: Prefix) -> None:
+        count = stable_count(prefix)
+        if self.heads is not None and count and prefix.keys[count - 1] not in self.heads:
+            self.heads[prefix.keys[count - 1]] = locked(prefix, count)
+
+    def _count(self, row: Row, request: Request) -> None:
+        """A request of which the log has counters at most."""
+        usage = request.usage
+        if usage is None:
+            return
+        price_row(row, request, usage)
+        if request.refused:
+            return
+        if not request.session:
+            row.reason = row.reason or NO_SESSION
+            return
+        heard = self.counted.setdefault(row.session, Counted()).next(row.number - 1, request)
+        if heard is None:
+            return
+        row.judged = True
+        row.compared = heard.before + 1 if heard.before is not None else None
+        row.related = heard.before is not None
+        if heard.rewrite is not None:
+            row.miss = miss_of(heard.rewrite, usage, row.tariff)
+        key = (row.session, heard.thread)
+        thread = self.heard.setdefault(key, _Thread(row.session))
+        self.threads[row.number - 1] = thread
+        replaced = row.miss is not None and row.miss.cause == "history_compacted"
+        thread.turns.append(Turn(row.number, usage.input, starts=replaced))
+
+    def finished(self, order: tuple[int, ...], missing: tuple[str, ...]) -> Replay:
+        self.lifetime.finish()
+        for session in self.counted.values():
+            for place, rewrite in session.settled():
+                fallen = self.rows[place]
+                if fallen is not None and fallen.reported is not None:
+                    fallen.miss = miss_of(rewrite, fallen.reported, fallen.tariff)
+        for place, keys in self.unread.items():
+            wasted = self.rows[place]
+            if wasted is not None and self.cases.was_read(keys):
+                wasted.waste = None
+        kept = range(len(self.rows)) if self.kept is None else sorted(self.kept)
+        rows = {place: row for place in kept if (row := self.rows[place]) is not None}
+        for place, row in rows.items():
+            if place not in self.bounds or row.counters is None:
+                continue
+            least = self.bound.usage(self.bounds[place], row.counters.output)
+            # Of several passes nothing better is known than what they cost.
+            row.oracle = row.cost if passed_often(row.request) else oracle_of(row, least)
+        sessions = self.parter.sessions()
+        return Replay(
+            log=self.log,
+            missing=missing,
+            sessions=named(sessions, self.only) if self.only else sessions,
+            by_place=rows,
+            order=tuple(place for place in order if place in rows),
+            blocks=self.lifetime.blocks(),
+            growth=tuple(self._growth(rows)),
+            heads=tuple((self.heads or {}).values()),
+            called=frozenset(self.called),
+        )
+
+    def _growth(self, rows: dict[int, Row]) -> Iterator[Grown]:
+        for thread in dict.fromkeys(self.threads[n] for n in self.threads if n in rows):
+            numbers = [turn.number for turn in thread.turns]
+            turns = (replace(t, number=place) for place, t in enumerate(thread.turns, start=1))
+            for fit in iter_growth(turns):
+                yield Grown(thread.session, tuple(numbers[fit.first - 1 : fit.last]), fit)
+
+
+def _goes_on_changed(case: Case) -> bool:
+    """Whether a request that continues none goes on with a conversation all the same: it begins with the
+    same message, and one behind that is another."""
+    change = case.divergence
+    if not case.related or change is None or change.level is not Section.MESSAGES:
+        return False
+    return not change.place.pointer.startswith("$.messages[0]")
+
+
+class _Thread:
+    """Requests of a session that go on from each other."""
+
+    def __init__(self, session: str) -> None:
+        self.session = session
+        self.turns: list[Turn] = []

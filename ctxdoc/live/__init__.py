@@ -1,0 +1,1 @@
+"""The only package that calls the API. Imports diagnosis and what lies below."""

@@ -1,0 +1,1 @@
+"""The prompt that the cache sees: segments, chained keys, comparison. Imports request and providers."""

@@ -1,0 +1,344 @@
+"""Two prompts compared: the first differing byte, where it stands, and what else changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import AnyStr
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ctxdoc.prompt.prefix import Prefix
+from ctxdoc.prompt.segments import Segment
+from ctxdoc.request import codec
+from ctxdoc.request.codec import Json
+from ctxdoc.request.credentials import without_credentials
+from ctxdoc.request.model import Section
+
+CHUNK = 4096
+MAX_DEEPDIFF = 262_144
+"""Bytes of a block up to which deepdiff looks into it: its work grows faster than the block."""
+MAX_LINES = 12
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """Where two requests differ, and both values there."""
+
+    section: Section
+    pointer: str
+    """JSON path into the later request, or the earlier one where the later has nothing there."""
+    byte: int | None
+    """Offset in the UTF-8 text at the path; None where the value is no text on both sides."""
+    before: Json
+    after: Json
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """One difference between two prompts."""
+
+    place: Place
+    level: Section
+    """The first part of the prompt that is lost by it."""
+    before: Segment | None
+    after: Segment | None
+    index: int
+    """Number of leading segments that both prompts share up to here."""
+
+
+def first_difference(before: bytes, after: bytes) -> int | None:
+    """Index of the first differing byte; the shorter length if one begins the other, None if equal."""
+    size = common_length(before, after)
+    return None if size == len(before) == len(after) else size
+
+
+def common_length(one: AnyStr, two: AnyStr) -> int:
+    """How many characters or bytes two texts share at their start; halved, so that memory is compared
+    and not one character after the other."""
+    low, size = 0, min(len(one), len(two))
+    while low < size and one[low : low + CHUNK] == two[low : low + CHUNK]:
+        low += CHUNK
+    high = min(low + CHUNK, size)
+    low = min(low, size)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == two[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def body_difference(before: Raw, after: Raw) -> int | None:
+    """First differing byte of two whole bodies with sorted keys: the textbook comparison.
+
+    The credentials in them are left out.
+    """
+    one, two = (Raw(without_credentials(bytes(body))) for body in (before, after))
+    return first_difference(
+        codec.encode_sorted(codec.decode(one)),
+        codec.encode_sorted(codec.decode(two)),
+    )
+
+
+def prompt_difference(before: Prefix, after: Prefix, *, in_order: bool) -> int | None:
+    """First byte at which a prompt leaves the earlier one.
+
+    None where the later prompt only appends. `in_order` compares free JSON as it was sent,
+    otherwise with sorted members.
+    """
+    if before.root != after.root:
+        return 0
+    one, two = (p.data if in_order else p.sorted_data for p in (before, after))
+    found = first_difference(one, two)
+    return None if found is None or found == len(one) else found
+
+
+def common_segments(before: Prefix, after: Prefix) -> int:
+    """How many leading segments are equal; the keys are chained, so that halving finds it."""
+    one, two = before.keys, after.keys
+    low, high = 0, min(len(one), len(two))
+    while low < high:
+        middle = (low + high) // 2
+        if one[middle] == two[middle]:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def find_divergence(before: Prefix, after: Prefix) -> Change | None:
+    """The first difference that the cache sees, or None where the later prompt only appends."""
+    if before.root != after.root:
+        place = Place(
+            section=Section.MODEL,
+            pointer="$.model",
+            byte=first_difference(before.model.encode(), after.model.encode()),
+            before=before.model,
+            after=after.model,
+        )
+        return Change(place=place, level=Section.TOOLS, before=None, after=None, index=0)
+    index = common_segments(before, after)
+    if index == len(before.segments):
+        return None
+    one = before.segments[index]
+    two = after.segments[index] if index < len(after.segments) else None
+    return _change(one, two, index, before, after)
+
+
+def iter_changes(before: Prefix, after: Prefix) -> Iterator[Change]:
+    """The first difference of each setting, of the tools, of each system block, of the messages,
+    and of what is not rendered; in render order."""
+    if before.root != after.root:
+        change = find_divergence(before, after)
+        if change is not None:
+            yield change
+    tools_done = messages_done = False
+    ends = {s.rank: s for s in before.segments}
+    for rank in sorted({*ends, *(s.rank for s in after.segments)}):
+        one = ends.get(rank)
+        two = after.by_rank.get(rank)
+        if (
+            one is not None
+            and two is not None
+            and one.digest == two.digest
+            and one.role == two.role
+        ):
+            continue
+        segment = one or two
+        assert segment is not None
+        if segment.section is Section.MESSAGES:
+            if messages_done or one is None:
+                continue
+            messages_done = True
+        if segment.section is Section.TOOLS:
+            if tools_done:
+                continue
+            tools_done = True
+        yield _change(one, two, 0, before, after)
+
+
+def find_unrendered(before: Prefix, after: Prefix) -> Place | None:
+    """The first difference among the blocks that are no part of either prompt."""
+    for one, two in zip(before.unrendered, after.unrendered, strict=False):
+        if one.rank == two.rank and one.digest != two.digest and one.section is Section.TOOLS:
+            return _place(one, two)
+    return None
+
+
+def _change(
+    one: Segment | None, two: Segment | None, index: int, before: Prefix, after: Prefix
+) -> Change:
+    """The change at two segments that stand at the same count but may not be the same place."""
+    if one is not None and two is not None and one.rank != two.rank:
+        one, two = (one, None) if one.rank < two.rank else (None, two)
+    segment = two or one
+    assert segment is not None
+    if segment.kind == "setting":
+        one = one or _spelled_default(before, segment)
+        two = two or _spelled_default(after, segment)
+    place = _image_place(before, after) if _is_image_switch(segment) else None
+    return Change(
+        place=place or _missing_part(one, two, before, after) or _place(one, two),
+        level=segment.level,
+        before=one,
+        after=two,
+        index=index,
+    )
+
+
+def _spelled_default(prefix: Prefix, setting: Segment) -> Segment | None:
+    return next((s for s in prefix.unrendered if s.rank == setting.rank), None)
+
+
+def _image_place(before: Prefix, after: Prefix) -> Place | None:
+    """Images came or went: the place of the first message that differs, if one does."""
+    for one in before.segments:
+        if one.section is Section.MESSAGES:
+            two = after.by_rank.get(one.rank)
+            if two is None or one.digest != two.digest:
+                return _place(one, two)
+    return None
+
+
+def _missing_part(
+    one: Segment | None, two: Segment | None, before: Prefix, after: Prefix
+) -> Place | None:
+    """All tools, or the whole system prompt, on one side only."""
+    segment = one or two
+    if segment is None or (one is not None and two is not None):
+        return None
+    other = after if two is None else before
+    if segment.section not in (Section.TOOLS, Section.SYSTEM):
+        return None
+    if any(s.section is segment.section for s in other.segments):
+        return None
+    return Place(
+        section=segment.section,
+        pointer=f"$.{segment.section}",
+        byte=None,
+        before=one.value if one else None,
+        after=two.value if two else None,
+    )
+
+
+def _place(one: Segment | None, two: Segment | None) -> Place:
+    segment = two or one
+    assert segment is not None
+    if one is None or two is None:
+        return Place(
+            section=Section.MESSAGES if _is_image_switch(segment) else segment.section,
+            pointer=segment.pointer,
+            byte=None,
+            before=one.value if one else None,
+            after=two.value if two else None,
+        )
+    if one.role != two.role:
+        path = segment.pointer.split(".content")[0] + ".role"
+        return _leaf(segment.section, path, one.role, two.role)
+    if segment.kind == "setting":
+        (before,), (after,) = _members(one), _members(two)
+        return _walk(segment.section, segment.pointer, before, after)
+    found = _walk(segment.section, segment.pointer, one.value, two.value)
+    return msgspec.structs.replace(found, pointer=_as_sent(found.pointer, segment))
+
+
+def _members(segment: Segment) -> list[Json]:
+    return list(segment.value.values()) if isinstance(segment.value, dict) else [segment.value]
+
+
+def _as_sent(pointer: str, segment: Segment) -> str:
+    """The path in the body's own spelling: a bare string has no block, a lowered one has."""
+    if segment.lifted:
+        return segment.pointer
+    if segment.lowered and pointer == f"{segment.pointer}.content":
+        return f"{pointer}[0].text"
+    return pointer
+
+
+def _walk(section: Section, pointer: str, before: Json, after: Json) -> Place:
+    """The first leaf, in rendered order, at which two values differ."""
+    match before, after:
+        case dict(), dict():
+            return _walk_object(section, pointer, before, after)
+        case list(), list():
+            for index, (one, two) in enumerate(zip(before, after, strict=False)):
+                if codec.encode(one) != codec.encode(two):
+                    return _walk(section, f"{pointer}[{index}]", one, two)
+            longer = max(before, after, key=len)
+            shorter = min(len(before), len(after))
+            value = longer[shorter] if shorter < len(longer) else None
+            one, two = (value, None) if longer is before else (None, value)
+            return _at(section, f"{pointer}[{shorter}]", one, two)
+        case _:
+            return _leaf(section, pointer, before, after)
+
+
+def _walk_object(
+    section: Section, pointer: str, before: dict[str, Json], after: dict[str, Json]
+) -> Place:
+    for one, two in zip(before, after, strict=False):
+        if one != two:
+            break
+        if codec.encode(before[one]) != codec.encode(after[one]):
+            return _walk(section, _member(pointer, one), before[one], after[one])
+    if before.keys() == after.keys():
+        return _at(section, pointer, before, after)
+    for name, value in after.items():
+        if name not in before:
+            return _at(section, _member(pointer, name), None, value)
+    name = next(name for name in before if name not in after)
+    return _at(section, _member(pointer, name), before[name], None)
+
+
+def _member(pointer: str, name: str) -> str:
+    if name.isidentifier():
+        return f"{pointer}.{name}"
+    return f"{pointer}[{codec.encode(name).decode()}]"
+
+
+def _leaf(section: Section, pointer: str, before: Json, after: Json) -> Place:
+    byte = None
+    if isinstance(before, str) and isinstance(after, str):
+        byte = first_difference(before.encode(), after.encode())
+    return Place(section=section, pointer=pointer, byte=byte, before=before, after=after)
+
+
+def _at(section: Section, pointer: str, before: Json, after: Json) -> Place:
+    return Place(section=section, pointer=pointer, byte=None, before=before, after=after)
+
+
+def structural_changes(before: Json, after: Json) -> list[str]:
+    """What changed inside two values, one line each, by deepdiff; for structured blocks only."""
+    if max(len(codec.encode(value)) for value in (before, after)) > MAX_DEEPDIFF:
+        return []
+    try:
+        found = _import_deepdiff()(before, after, view="tree")
+    except RecursionError:
+        return []
+    lines = [
+        f"{level.path(output_format='list', force='fake')}: {kind.replace('_', ' ')}"
+        for kind, levels in found.items()
+        for level in levels
+    ]
+    more = len(lines) - MAX_LINES
+    return lines[:MAX_LINES] + ([f"… and {more:,} more"] if more > 0 else [])
+
+
+def _import_deepdiff() -> type:
+    """deepdiff without numpy and pydantic, which it would load only to know their types: that is
+    more than half of its import time."""
+    import sys
+
+    heavy = [name for name in ("numpy", "pydantic", "pydantic.main") if name not in sys.modules]
+    for name in heavy:
+        sys.modules[name] = None  # type: ignore[assignment]
+    try:
+        from deepdiff import DeepDiff
+    finally:
+        for name in heavy:
+            sys.modules.pop(name, None)
+    return DeepDiff
+
+
+def _is_image_switch(segment: Segment) -> bool:
+    return isinstance(segment.value, dict) and "images" in segment.value

@@ -1,0 +1,1 @@
+"""Bytes become requests: files, formats, message threads. Imports request."""

@@ -1,0 +1,243 @@
+"""What a log format is, and what most of them share."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from ctxdoc.reading.formats.fold import Folded, Folder
+from ctxdoc.reading.formats.source import Document, Source, reason_of
+from ctxdoc.request.credentials import BODY_SECRETS, without_servers_secrets, without_tool_secrets
+from ctxdoc.request.model import NEUTRAL, NULL, Body, Request, Skipped, Trait
+
+Item = Request | Skipped
+MAX_COST = 1_000_000
+"""USD; a request that is said to cost more is not believed."""
+UNREADABLE = (
+    msgspec.MsgspecError,
+    RecursionError,
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+)
+"""What reading a hostile or broken record may raise; each becomes a Skipped with its place."""
+
+
+class Format(Struct, frozen=True, kw_only=True):
+    """How a log is written down."""
+
+    id: str
+    title: str
+    example: str
+    """Where such a log usually stands."""
+    traits: frozenset[Trait]
+    matches: Callable[[Source], bool]
+    """Whether a file is of this format, by its content."""
+    read: Callable[[Source], Iterator[Item]]
+    """The requests of a file, and what was passed over."""
+
+
+def by_document(
+    read: Callable[[Document], Iterator[Item] | Item],
+) -> Callable[[Source], Iterator[Item]]:
+    """The reading of a format whose JSON documents stand for themselves."""
+
+    def read_source(source: Source) -> Iterator[Item]:
+        for document in source.documents():
+            if isinstance(document, Skipped):
+                yield document
+                continue
+            try:
+                if not _is_utf8(document.data):
+                    yield Skipped(document.source, document.line, "not JSON: invalid UTF-8")
+                    continue
+                found = read(document)
+                if isinstance(found, Request | Skipped):
+                    yield found
+                else:
+                    yield from found
+            except UNREADABLE as error:
+                yield Skipped(document.source, document.line, reason_of(error))
+
+    return read_source
+
+
+def by_record(read: Callable[[Document], Item]) -> Callable[[Source], Iterator[Item]]:
+    """The same for a format that takes each body through `read_body` and looks no further into it:
+    where the reader wants it, what earlier documents hold too is not decoded again."""
+    plain = by_document(read)
+
+    def read_source(source: Source) -> Iterator[Item]:
+        folder = source.folding
+        if folder is None:
+            yield from plain(source)
+            return
+        for document in source.documents():
+            if isinstance(document, Skipped):
+                yield document
+                continue
+            try:
+                yield _read_folded(read, document, folder)
+            except UNREADABLE as error:
+                yield Skipped(document.source, document.line, reason_of(error))
+
+    return read_source
+
+
+def _read_folded(read: Callable[[Document], Item], document: Document, folder: Folder) -> Item:
+    line = bytes(document.data)
+    folded = folder.fold(line)
+    if folded.data is not line:
+        item: Item | None = None
+        with suppress(*UNREADABLE):
+            item = _read_utf8(read, Document(document.source, document.line, folded.data))
+        if isinstance(item, Request):
+            item = folder.unfold(item, folded, line)
+            if item is not None:
+                return item
+    item = _read_utf8(read, document)
+    if isinstance(item, Skipped) or item.body is None:
+        return item
+    return folder.unfold(item, Folded(line), line) or item
+
+
+def _read_utf8(read: Callable[[Document], Item], document: Document) -> Item:
+    if not _is_utf8(document.data):
+        return Skipped(document.source, document.line, "not JSON: invalid UTF-8")
+    return read(document)
+
+
+def by_entry(
+    source: str, entries: Iterable[Raw | bytes], read: Callable[[int, Raw | bytes], Item]
+) -> Iterator[Item]:
+    """Each entry of one document by itself, counted from 1; one that cannot be read is skipped."""
+    for number, entry in enumerate(entries, start=1):
+        try:
+            yield read(number, entry)
+        except UNREADABLE as error:
+            yield Skipped(source, number, reason_of(error))
+
+
+def _is_utf8(data: bytes | Raw) -> bool:
+    """Checked here: the parts of a body are decoded later, one by one."""
+    text = bytes(data)
+    if text.isascii():
+        return True
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+EXPECTED = NEUTRAL.union(Body.__struct_fields__) - {"others"}
+"""Members of a body that are either read or neutral."""
+
+
+def opens_json(source: Source) -> bool:
+    """Whether the first line of a file, or the one after a cut one, is JSON: lines inside of a YAML
+    text can look so too."""
+    lines = source.head.lstrip().split(b"\n", 2)[:2]
+    return any(line.lstrip()[:1] in (b"{", b"[") for line in lines)
+
+
+def read_body(raw: Raw | bytes) -> Body:
+    """A Messages API body without the credentials in it; raises msgspec.DecodeError for anything else."""
+    body = msgspec.json.decode(raw, type=Body)
+    body = _without_credentials(body)
+    members = msgspec.json.decode(raw, type=dict[str, Raw])
+    if members.keys() <= EXPECTED:
+        return replace(body, others=()) if body.others else body
+    unread = members.keys() - EXPECTED - BODY_SECRETS
+    return replace(body, others=tuple((name, bytes(members[name])) for name in sorted(unread)))
+
+
+def _without_credentials(body: Body) -> Body:
+    servers, tools = body.mcp_servers, body.tools
+    if servers is not NULL:
+        servers = without_servers_secrets(servers)
+    if tools:
+        tools = tuple([without_tool_secrets(tool) for tool in tools])
+    if servers is body.mcp_servers and all(
+        one is two for one, two in zip(tools or (), body.tools or (), strict=True)
+    ):
+        return body
+    return replace(body, mcp_servers=servers, tools=tools)
+
+
+def read_time(value: Any) -> datetime | None:
+    """A UTC time from ISO 8601 or RFC 2822 text, or from seconds or milliseconds since 1970.
+
+    None for anything else, and for a time before 2000 or after 2099.
+    """
+    try:
+        at = _time(value)
+    except (ValueError, OverflowError, OSError, TypeError):
+        return None
+    if at is None:
+        return None
+    return at if 2000 <= at.year < 2100 else None
+
+
+def _time(value: Any) -> datetime | None:
+    if isinstance(value, datetime):
+        return (value if value.tzinfo else value.replace(tzinfo=UTC)).astimezone(UTC)
+    if isinstance(value, str):
+        try:
+            at = datetime.fromisoformat(value)
+        except ValueError:
+            from email.utils import parsedate_to_datetime  # a slow import, for few logs
+
+            at = parsedate_to_datetime(value)
+        if at.tzinfo is UTC:
+            return at
+        return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
+    return None
+
+
+def read_duration(milliseconds: Any) -> float | None:
+    """Seconds, from 0 to a day; None for anything else."""
+    if isinstance(milliseconds, bool) or not isinstance(milliseconds, (int, float)):
+        return None
+    return milliseconds / 1000 if 0 <= milliseconds <= 86_400_000 else None
+
+
+def between(start: datetime | None, end: datetime | None) -> float | None:
+    """Seconds from one time to another, from 0 to a day; None where one is not known."""
+    return read_duration((end - start).total_seconds() * 1000) if start and end else None
+
+
+def read_cost(value: Any) -> Decimal | None:
+    """USD as it was spelled, in quotes or not; None for what is no amount."""
+    if value is None:
+        return None
+    text = bytes(value).decode("ascii", "replace").strip('"') if isinstance(value, Raw) else value
+    if isinstance(text, bool) or not isinstance(text, int | float | str):
+        return None
+    try:
+        cost = Decimal(str(text))
+        return cost if 0 <= cost < MAX_COST else None
+    except InvalidOperation:
+        return None
+
+
+def text_of(value: Any) -> str:
+    """A string; empty for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+def read_base64(text: Any) -> bytes:
+    """Bytes written in base64, in lines or not; raises ValueError for what is none."""
+    return b64decode("".join(text_of(text).split()), validate=True)

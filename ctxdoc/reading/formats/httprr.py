@@ -1,0 +1,89 @@
+"""httprr: the raw HTTP text that Go tests record.
+
+How to get one
+    `go test -httprecord=. ./...` in a project that uses an httprr package; the files are
+    `testdata/*.httprr`.
+
+What a record holds
+    A line with the lengths of the request and the response, then both as they went over the wire.
+    The time is the `date` of the response, to the second, where it was kept.
+
+What it cannot tell
+    How long a request took. Recorders scrub headers, and some scrub bodies.
+
+Privacy
+    The bodies are your prompts. Most recorders mask the tokens; ctxdoc keeps no header that can
+    hold a secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ctxdoc.reading.formats.base import UNREADABLE, Format, Item, read_time
+from ctxdoc.reading.formats.source import Source, reason_of
+from ctxdoc.reading.formats.wire import Exchange, header, request_of
+from ctxdoc.request.model import Skipped, Trait
+
+MAGIC = b"httprr trace v1\n"
+MAX_RECORDS = 100_000
+
+
+def _matches(source: Source) -> bool:
+    return source.head.replace(b"\r\n", b"\n", 1).startswith(MAGIC)
+
+
+def _read(source: Source) -> Iterator[Item]:
+    data = source.data()
+    at, line = data.find(b"\n") + 1, 2
+    for _ in range(MAX_RECORDS):
+        if at >= len(data):
+            return
+        start = data.find(b"\n", at, at + 50) + 1
+        lengths = data[at:start].split()
+        if len(lengths) != 2 or not all(length.isdigit() for length in lengths):
+            yield Skipped(source.name, line, "no line with the lengths of request and response")
+            return
+        middle = start + int(lengths[0])
+        end = middle + int(lengths[1])
+        if end > len(data):
+            yield Skipped(source.name, line, "the text ends too early")
+            return
+        yield _read_record(source.name, line, data[start:middle], data[middle:end])
+        line += data.count(b"\n", at, end)
+        at = end
+    if at < len(data):
+        yield Skipped(source.name, line, f"more than {MAX_RECORDS:,} records")
+
+
+def _read_record(source: str, line: int, sent: bytes, got: bytes) -> Item:
+    from ctxdoc.reading.formats.http_message import read_message
+
+    try:
+        request = read_message(sent, is_request=True)
+        response = read_message(got, is_request=False)
+    except UNREADABLE as error:
+        return Skipped(source, line, reason_of(error))
+    return request_of(
+        Exchange(
+            source=source,
+            line=line,
+            url=request.target,
+            request_headers=request.headers,
+            response_headers=response.headers,
+            request=request.body or None,
+            answer=response.body,
+            status=response.status,
+            at=read_time(header(response.headers, "date")),
+        )
+    )
+
+
+FORMAT = Format(
+    id="httprr",
+    title="httprr trace",
+    example="testdata/TestMessages.httprr",
+    traits=frozenset({Trait.EXACT_BYTES, Trait.TIME, Trait.USAGE, Trait.HEADERS}),
+    matches=_matches,
+    read=_read,
+)

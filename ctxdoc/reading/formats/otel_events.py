@@ -1,0 +1,167 @@
+"""Claude Code's OpenTelemetry events, and which of them belong to one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ctxdoc.reading.formats.base import read_time, text_of
+from ctxdoc.reading.formats.source import Document
+
+PREFIX = "claude_code."
+Attributes = Mapping[str, Any]
+
+
+class Event(Struct, frozen=True):
+    """One log event."""
+
+    line: int
+    name: str
+    """Without `claude_code.`."""
+    attributes: Attributes
+    at: datetime | None
+
+
+class Call(Struct):
+    """The events of one call, as they come together."""
+
+    first: Event
+    sent: Event | None = None
+    answered: Event | None = None
+    counted: Event | None = None
+    failed: Event | None = None
+    request_id: str = ""
+    guessed: bool = False
+    """Whether several calls were open when the answer came, and nothing but the order told which."""
+
+
+def iter_events(document: Document) -> Iterator[Event]:
+    """The events of a document: an OTLP export, or one event.
+
+    Raises what a broken document makes of that: ctxdoc.reading.formats.base.UNREADABLE.
+    """
+    value = msgspec.json.decode(document.data)
+    if isinstance(value, dict) and isinstance(value.get("resourceLogs"), list):
+        for resource in value["resourceLogs"]:
+            for scope in resource.get("scopeLogs") or ():
+                for record in scope.get("logRecords") or ():
+                    yield from _otlp(document.line, record)
+    elif isinstance(value, dict):
+        yield from iter_flat(document.line, value)
+
+
+def _otlp(line: int, record: Mapping[str, Any]) -> Iterator[Event]:
+    """One OTLP log record."""
+    attributes = {
+        row.get("key"): _plain(row.get("value")) for row in record.get("attributes") or ()
+    }
+    said = _plain(record.get("body"))
+    nanoseconds = text_of(record.get("timeUnixNano") or record.get("observedTimeUnixNano"))
+    at = int(nanoseconds) / 1e9 if nanoseconds.isdecimal() and len(nanoseconds) < 20 else None
+    yield from _event(line, (said, record.get("eventName")), attributes, at)
+
+
+def _plain(value: Any) -> Any:
+    """The value of an OTLP AnyValue; 64-bit numbers are spelled as text there."""
+    if isinstance(value, Mapping) and len(value) == 1:
+        (kind, inner), *_ = value.items()
+        return int(inner) if kind == "intValue" and isinstance(inner, str) else inner
+    return None
+
+
+def iter_flat(line: int, record: Mapping[str, Any]) -> Iterator[Event]:
+    """One event as an object, its attributes at the top or below `attributes`."""
+    inner = record.get("attributes")
+    attributes = inner if isinstance(inner, Mapping) else record
+    names = (record.get(key) for key in ("body", "name", "event", "eventName", "event_name"))
+    yield from _event(line, names, attributes, record.get("timestamp"))
+
+
+def _event(line: int, names: Any, attributes: Attributes, at: Any) -> Iterator[Event]:
+    stated = (name for name in names if text_of(name).startswith(PREFIX))
+    name = text_of(attributes.get("event.name")) or next(stated, "")
+    if name:
+        time = read_time(attributes.get("event.timestamp")) or read_time(at)
+        yield Event(line, name.removeprefix(PREFIX), attributes, time)
+
+
+def calls_of(events: list[Event]) -> list[Call]:
+    """The calls in the order of their first event."""
+    if all(event.at for event in events):
+        events = sorted(events, key=_order)
+    calls: list[Call] = []
+    for event in events:
+        TAKERS[event.name](calls, event)
+    return calls
+
+
+def _order(event: Event) -> tuple[datetime, int]:
+    sequence = event.attributes.get("event.sequence")
+    assert event.at is not None
+    return event.at, sequence if isinstance(sequence, int) else 0
+
+
+def _take_request(calls: list[Call], event: Event) -> None:
+    calls.append(Call(event, sent=event))
+
+
+def _take_answer(calls: list[Call], event: Event) -> None:
+    call = _call_of(calls, event, lambda call: call.answered is None and call.failed is None)
+    call.answered = event
+
+
+def _take_counters(calls: list[Call], event: Event) -> None:
+    call = _call_of(calls, event, lambda call: call.counted is None and call.failed is None)
+    call.counted = event
+
+
+def _take_error(calls: list[Call], event: Event) -> None:
+    call = _call_of(calls, event, lambda call: call.answered is None and call.counted is None)
+    call.failed = event
+
+
+TAKERS: Mapping[str, Callable[[list[Call], Event], None]] = {
+    "api_request_body": _take_request,
+    "api_response_body": _take_answer,
+    "api_request": _take_counters,
+    "api_error": _take_error,
+}
+_NEAR = 256
+"""Calls back in which an event's own call is looked for."""
+
+
+def _call_of(calls: list[Call], event: Event, is_open: Callable[[Call], bool]) -> Call:
+    """The call that an event belongs to: a new one when there is none."""
+    body_id = text_of(event.attributes.get("request_body_id"))
+    request_id = text_of(event.attributes.get("request_id"))
+    near = calls[: -_NEAR - 1 : -1]
+    opened = [call for call in near if is_open(call) and _key(call.first) == _key(event)]
+    named = [c for c in near if request_id and c.request_id == request_id and is_open(c)]
+    same = [c for c in opened if body_id and body_id == c.first.attributes.get("request_body_id")]
+    ordered = sorted(
+        (c for c in opened if not _differ(c, body_id, request_id)),
+        key=lambda c: c.answered is None and c.counted is None,
+    )
+    if not (same or named or ordered):
+        calls.append(Call(event))
+        same = calls[-1:]
+    found = (same or named or ordered)[0]
+    if not same and not named and event.name == "api_response_body":
+        found.guessed = len(ordered) > 1
+    found.request_id = found.request_id or request_id
+    return found
+
+
+def _differ(call: Call, body_id: str, request_id: str) -> bool:
+    """Whether an id of the call says that an event is not its own."""
+    own = call.first.attributes.get("request_body_id")
+    return bool((request_id and call.request_id) or (body_id and own))
+
+
+def _key(event: Event) -> tuple[Any, ...]:
+    names = ("session.id", "query_source", "model")
+    return tuple(text_of(event.attributes.get(name)) for name in names)

@@ -1,0 +1,294 @@
+"""One log file, or one member of an archive, as formats read it: bounded, and looked at first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ctxdoc.errors import InputError
+from ctxdoc.reading.formats.fold import Folder
+from ctxdoc.request.model import Skipped
+
+PIECE = 1 << 20
+HEAD = 256 << 10
+"""Bytes by which a file's format is told."""
+MAX_DOCUMENT = 96 << 20
+"""A document longer than this is skipped: the API refuses bodies over 32 MB."""
+MAX_LINE = 2048 << 20
+"""A line longer than this ends the reading: a device, or no log at all."""
+FIRST_DOCUMENTS = 8
+"""Documents whose shape is looked at."""
+SHAPE_DEPTH = 3
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+"""A string that the end of the head cuts is one token: looking for its end anew at each quote in it
+takes minutes."""
+
+
+class Document(Struct, frozen=True):
+    """One JSON document of a file."""
+
+    source: str
+    line: int
+    """1-based line where it starts; the number of the item for the items of one array."""
+    data: bytes | Raw
+
+
+class Walk:
+    """A folder of which every file is read: what a file needs to know of the others."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._found: dict[tuple[bytes, tuple[str, ...]], bool] = {}
+
+    def mentions(self, word: bytes, except_for: tuple[str, ...]) -> bool:
+        """Whether the first bytes of a file have the word; files with such ends are left out."""
+        key = (word, except_for)
+        if key not in self._found:
+            others = (p for p in self.folder.iterdir() if not p.name.endswith(except_for))
+            self._found[key] = any(word in _start(path) for path in others)
+        return self._found[key]
+
+
+def _start(path: Path) -> bytes:
+    try:
+        if not path.is_file():
+            return b""
+        with path.open("rb") as stream:
+            return stream.read(HEAD)
+    except OSError:
+        return b""
+
+
+class Source:
+    """A readable log: its name, its first bytes, and the rest of it once."""
+
+    def __init__(
+        self,
+        name: str,
+        stream: IO[bytes],
+        folder: Path | None = None,
+        walk: Walk | None = None,
+        file: IO[bytes] | None = None,
+    ) -> None:
+        self.name = name
+        self.folder = folder
+        """Where files that a log refers to stand; None for a member or standard input."""
+        self.walk = walk
+        """The folder that is being read, if the file was found in one."""
+        self._stream = stream
+        self._file = file
+        self.folding: Folder | None = None
+        """Set by a reader that needs each part of the bodies once."""
+        self.head = stream.read(HEAD).removeprefix(b"\xef\xbb\xbf")
+        """The first bytes, without a byte order mark."""
+        self._left = self.head
+        self._at = 0
+
+    def position(self) -> int:
+        """Bytes of the file on disk that were read so far, compressed ones as they are; 0 where it
+        cannot be told."""
+        try:
+            return self._file.tell() if self._file else 0
+        except (OSError, ValueError):
+            return 0
+
+    @cached_property
+    def shapes(self) -> tuple[frozenset[str], ...]:
+        """Dotted paths of the members of the first JSON documents, to a depth of three.
+
+        `[]` stands for the items of a list. A document that is cut by the end of the head shows the
+        members up to there. Empty for what does not begin as JSON.
+        """
+        if not self._begins_as_json():
+            return ()
+        found: list[frozenset[str]] = []
+        lines = self.head.split(b"\n")
+        if len(lines) > 1 and lines[0][:1] == b"{" and not _is_whole(lines[0]):
+            # A log that was cut at its start, and not a document over several lines.
+            lines = lines[1:] if lines[1][:2] == b'{"' and _is_whole(lines[1]) else lines
+        for line in lines:
+            if line.lstrip()[:1] in (b"{", b"["):
+                shape = shape_of(line if _is_whole(line) or found else self.head)
+                found.append(shape)
+                if not _is_whole(line) or len(found) == FIRST_DOCUMENTS:
+                    break
+        return tuple(found)
+
+    def _begins_as_json(self) -> bool:
+        """Whether the first line is JSON, or was cut and the second one is."""
+        first, _, second = self.head.lstrip().partition(b"\n")
+        return first[:1] in (b"{", b"[") or second.startswith(b'{"')
+
+    def has(self, *paths: str) -> bool:
+        """Whether one of the first documents has all of these paths."""
+        return any(shape.issuperset(paths) for shape in self.shapes)
+
+    @cached_property
+    def first(self) -> dict[str, Any]:
+        """The first document that is a whole object in the head; empty if none is."""
+        for line in (*self.head.split(b"\n"), self.head):
+            try:
+                value = msgspec.json.decode(line)
+            except (msgspec.DecodeError, RecursionError):
+                continue
+            if isinstance(value, dict):
+                return value
+        return {}
+
+    def lines(self) -> Iterator[tuple[int, bytes | Skipped]]:
+        """Number and bytes of each line; one over MAX_DOCUMENT is skipped without being held.
+
+        Raises InputError for a line that does not end.
+        """
+        number = 0
+        while self._left and (line := self._readline()):
+            number += 1
+            yield number, self._checked(number, line)
+        readline = self._stream.readline
+        while line := readline(PIECE):
+            number += 1
+            if len(line) < PIECE or line.endswith(b"\n"):
+                yield number, line
+            else:
+                self._left, self._at = line, 0
+                yield number, self._checked(number, self._readline())
+
+    def _checked(self, number: int, line: bytes) -> bytes | Skipped:
+        if len(line) <= MAX_DOCUMENT:
+            return line
+        return Skipped(self.name, number, f"line over {MAX_DOCUMENT >> 20} MB")
+
+    def data(self) -> bytes:
+        """The rest of the file; raises InputError when that is over MAX_DOCUMENT."""
+        left = self._left[self._at :]
+        rest = left + self._stream.read(MAX_DOCUMENT + 1 - len(left))
+        self._left, self._at = b"", 0
+        if len(rest) > MAX_DOCUMENT:
+            raise InputError(f"{self.name} is over {MAX_DOCUMENT >> 20} MB", "split the file")
+        return rest
+
+    def documents(self) -> Iterator[Document | Skipped]:
+        """The JSON documents: one a line, one whole file, or the items of an array."""
+        lines = self.lines()
+        blank = (row for row in lines if isinstance(row[1], Skipped) or row[1].strip())
+        opened = next(blank, None)
+        if opened is None:
+            return
+        number, first = opened
+        if isinstance(first, bytes) and not _is_whole(first):
+            yield from self._whole_file(number, first)
+            return
+        for at, line in chain([opened], lines):
+            if isinstance(line, Skipped):
+                yield line
+            elif line.lstrip()[:1] == b"[" and _is_whole(line):
+                yield from _items(Document(self.name, at, line))
+            elif line.strip():
+                yield Document(self.name, at, line)
+
+    def _readline(self) -> bytes:
+        """The next line of what is held; of one over the limit, enough to be seen as such."""
+        end = self._left.find(b"\n", self._at) + 1
+        if end:
+            line = self._left[self._at : end]
+            self._at = end
+            return line
+        left = self._left[self._at :]
+        pieces, size = [left], len(left)
+        self._left, self._at = b"", 0
+        while piece := self._stream.readline(PIECE):
+            size += len(piece)
+            if size - len(piece) <= MAX_DOCUMENT:
+                pieces.append(piece)
+            if piece.endswith(b"\n"):
+                break
+            if size > MAX_LINE:
+                message = f"{self.name}: a line does not end within {MAX_LINE >> 20} MB"
+                raise InputError(message, "is this a log?")
+        return b"".join(pieces)
+
+    def _whole_file(self, number: int, first: bytes) -> Iterator[Document | Skipped]:
+        try:
+            data = first + self.data()
+        except InputError as error:
+            yield Skipped(self.name, number, error.message)
+            return
+        try:
+            msgspec.json.decode(data, type=Raw)
+        except (msgspec.DecodeError, RecursionError) as error:
+            lines = data.splitlines()
+            if not any(line.startswith(b"{") and _is_whole(line) for line in lines[1:]):
+                yield Skipped(self.name, number, reason_of(error))
+                return
+            for offset, line in enumerate(lines):
+                if line.strip():
+                    yield Document(self.name, number + offset, line)
+            return
+        document = Document(self.name, number, data)
+        yield from _items(document) if data.lstrip()[:1] == b"[" else [document]
+
+
+def _items(document: Document) -> Iterator[Document]:
+    for number, item in enumerate(msgspec.json.decode(document.data, type=list[Raw]), start=1):
+        yield Document(document.source, number, item)
+
+
+def _is_whole(line: bytes) -> bool:
+    """Whether a line is a JSON document by itself, or at least no part of a larger one."""
+    try:
+        msgspec.json.decode(line, type=Raw)
+    except (msgspec.DecodeError, RecursionError):
+        return not line.lstrip().startswith((b"{", b"["))
+    return True
+
+
+def shape_of(data: bytes) -> frozenset[str]:
+    """Dotted member paths of a JSON text that may be cut; see `Source.shapes`."""
+    paths: set[str] = set()
+    stack: list[str] = []
+    key = ""
+    last = b""
+    for found in _TOKEN.finditer(data[:HEAD]):
+        token = found[0]
+        if token in (b"{", b"["):
+            # The items of an array at the top count as documents.
+            named = f"{key}[]" if key else ""
+            stack.append(key if token == b"{" else named)
+            key = ""
+        elif token in (b"}", b"]"):
+            if stack:
+                stack.pop()
+            if not stack:
+                break
+        elif token == b":" and last[:1] == b'"' and len(stack) <= 2 * SHAPE_DEPTH:
+            key = last[1:-1].decode("utf-8", "replace")
+            path = [name for name in (*stack, key) if name]
+            if len(path) <= SHAPE_DEPTH:
+                paths.add(".".join(path))
+        elif token == b",":
+            key = ""
+        last = token
+    return frozenset(paths)
+
+
+def reason_of(error: Exception) -> str:
+    """Why a document could not be decoded, in the reader's words."""
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    text = str(error)
+    if text == "Input data was truncated":
+        return "not JSON: the text ends too early (or a \\u escape has no other half)"
+    if "Invalid UTF-8" in text:
+        return "not JSON: invalid UTF-8"
+    if text.startswith("JSON is malformed"):
+        reason = text.removeprefix("JSON is malformed: ")
+        several = "; several documents? Put one on a line: jq -c ." if "trailing" in reason else ""
+        return f"not JSON: {reason}{several}"
+    return text.replace("Object missing required field", "no field").replace("`", "'")

@@ -1,0 +1,86 @@
+"""Cassettes of the Datadog test agent: one request and its response a file, as JSON.
+
+How to get one
+    Run the test agent (`ddapm-test-agent`) and send the client's calls through its `/vcr/<provider>`
+    address; the files stand in its cassette folder.
+
+What a record holds
+    The address, the headers and the body as text, and the same of the response. The time is the
+    `date` of the response, to the second, where it was kept.
+
+What it cannot tell
+    How long a request took, and in which order the files of a folder were recorded within one
+    second.
+
+Privacy
+    The bodies are your prompts. The agent leaves out the key; ctxdoc keeps no header that can hold
+    a secret.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ctxdoc.reading.formats.base import Format, Item, by_document, read_time
+from ctxdoc.reading.formats.source import Document, Source
+from ctxdoc.reading.formats.wire import Exchange, header, request_of
+from ctxdoc.request.model import Trait
+
+FOREIGN = frozenset({"request.timestamp", "request.body.b64", "captured_at", "interactions"})
+"""What other recorders of the same shape have beside it."""
+
+
+class _Sent(Struct):
+    url: str
+    headers: Any = None
+    body: Any = None
+
+
+class _Got(Struct):
+    status: Any = None
+    headers: Any = None
+    body: Any = None
+
+
+class _Record(Struct):
+    request: _Sent
+    response: _Got | None = None
+
+
+def _matches(source: Source) -> bool:
+    return any(
+        shape.issuperset(("request.url", "request.method")) and not shape & FOREIGN
+        for shape in source.shapes
+    )
+
+
+def _read(document: Document) -> Item:
+    record = msgspec.json.decode(document.data, type=_Record)
+    sent, got = record.request, record.response or _Got()
+    status = got.status.get("code") if isinstance(got.status, dict) else got.status
+    return request_of(
+        Exchange(
+            source=document.source,
+            line=document.line,
+            url=sent.url,
+            request_headers=sent.headers,
+            response_headers=got.headers,
+            request=sent.body,
+            answer=got.body,
+            status=status,
+            at=read_time(header(got.headers, "date")),
+        )
+    )
+
+
+FORMAT = Format(
+    id="test_agent",
+    title="test agent cassette",
+    example="anthropic_v1_messages_post_1a2b3c4d.json",
+    traits=frozenset({Trait.EXACT_BYTES, Trait.TIME, Trait.USAGE, Trait.HEADERS}),
+    matches=_matches,
+    read=by_document(_read),
+)

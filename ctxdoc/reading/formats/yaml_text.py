@@ -1,0 +1,169 @@
+"""YAML as recorders write it, read as plain values: bounded, and without running a tag."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ctxdoc.errors import InputError
+from ctxdoc.reading.formats.source import MAX_DOCUMENT, Source, reason_of
+from ctxdoc.request.model import Skipped
+
+MAX_DEPTH = 200
+"""Levels of lists and mappings in one another."""
+MAX_NODES = 4_000_000
+"""Values of one entry."""
+MAX_REPEATED = 8 << 20
+"""Values and characters that aliases may repeat in one file."""
+MAX_NUMBER = 400
+"""Characters of a number: the time to read one grows with their square."""
+PREFACE = r"\A(?:[ \t]*(?:#[^\n]*|%[^\n]*|---[ \t]*(?:#[^\n]*)?)?\r?\n)*(?:---[ \t]+)?"
+"""What may stand before the first key: comments, directives, the mark of a document."""
+BINARY = frozenset({"tag:yaml.org,2002:binary", "!binary"})
+"""Ruby writes the tag with one exclamation mark."""
+TYPED = frozenset(
+    {
+        "tag:yaml.org,2002:null",
+        "tag:yaml.org,2002:bool",
+        "tag:yaml.org,2002:int",
+        "tag:yaml.org,2002:float",
+    }
+)
+WORDS = {
+    "": None,
+    "~": None,
+    **dict.fromkeys(("null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+NUMBER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)(\.[0-9]*)?([eE][-+]?[0-9]+)?")
+
+
+class YamlError(ValueError):
+    """A YAML text that cannot be read, or is refused."""
+
+    def __init__(self, reason: str, line: int) -> None:
+        super().__init__(reason)
+        self.line = line
+
+
+class Entry(Struct, frozen=True):
+    """One value of a file: an item of a list, or a document."""
+
+    name: str
+    """The list's name; empty for a document."""
+    line: int
+    value: Any
+
+
+def entries(source: Source, *names: str) -> Iterator[Entry | Skipped]:
+    """The items of the lists of these names at the top of the first document, one at a time.
+
+    What follows a fault in the text is one Skipped.
+    """
+    from ctxdoc.reading.formats.yaml_reader import Reader
+
+    try:
+        data = source.data()
+        if data.lstrip()[:1] == b"{":
+            yield from _json_items(data, names)
+        else:
+            yield from Reader(data).items(frozenset(names))
+    except YamlError as error:
+        yield Skipped(source.name, error.line, str(error))
+    except InputError as error:
+        yield Skipped(source.name, 1, str(error))
+
+
+def _json_items(data: bytes, names: tuple[str, ...]) -> Iterator[Entry]:
+    """The same of a cassette that was written as JSON; items are counted from 1."""
+    try:
+        top = msgspec.json.decode(data, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise YamlError(reason_of(error), 1) from error
+    for name in names:
+        items = top.get(name)
+        for number, value in enumerate(items if isinstance(items, list) else (), start=1):
+            yield Entry(name, number, value)
+
+
+def documents(source: Source) -> Iterator[Entry | Skipped]:
+    """The documents of a file that holds several; a fault in one ends only that one."""
+    from ctxdoc.reading.formats.yaml_reader import Reader
+
+    for line, data in _parted(source):
+        if isinstance(data, Skipped):
+            yield data
+            continue
+        try:
+            value = Reader(data).document()
+        except YamlError as error:
+            yield Skipped(source.name, line, f"{error} (line {line + error.line - 1})")
+            continue
+        if value is not None:
+            yield Entry("", line, value)
+
+
+def _parted(source: Source) -> Iterator[tuple[int, bytes | Skipped]]:
+    """The text between the marks: no value may hold `---` at the start of a line."""
+    start, held, size = 1, list[bytes](), 0
+    for number, line in source.lines():
+        if isinstance(line, Skipped):
+            yield number, line
+        elif line.startswith(b"---") and not line[3:4].strip():
+            yield start, b"".join(held)
+            start, held, size = number, [line], len(line)
+        elif (size := size + len(line)) <= MAX_DOCUMENT:
+            held.append(line)
+        elif held:
+            yield start, Skipped(source.name, start, f"document over {MAX_DOCUMENT >> 20} MB")
+            held = []
+    yield start, b"".join(held)
+
+
+def text_headers(headers: Any) -> dict[str, str]:
+    """Headers as name and text; bytes are read as text, of a list the first value counts."""
+    found: dict[str, str] = {}
+    for name, value in headers.items() if isinstance(headers, Mapping) else ():
+        first = value[0] if isinstance(value, list) and value else value
+        text = first.decode("utf-8", "replace") if isinstance(first, bytes) else first
+        if isinstance(text, str):
+            found[name] = text
+    return found
+
+
+def recorded_body(holder: Any) -> Any:
+    """The body below `body`, or what it was parsed to: text, bytes, or values."""
+    match holder:
+        case {"parsed_body": parsed} if parsed is not None:
+            return parsed
+        case {"body": body}:
+            return _unwrapped(body)
+    return None
+
+
+def _unwrapped(body: Any) -> Any:
+    """Cassettes wrap a body, and vcrpy writes a stream object as the state of that object."""
+    match body:
+        case {"string": text} if text is not None:
+            return _unwrapped(text)
+        case {"base64_string": str(text)}:
+            return decoded(text)
+        case {"state": [bytes(data), *_]}:
+            return data
+        case {"string": None} | {"encoding": _}:
+            return None
+    return body
+
+
+def decoded(text: str) -> bytes | str:
+    """Base64 as bytes; a damaged text stays as it is, to be named when it is used."""
+    try:
+        return b64decode(text)
+    except ValueError:
+        return text

@@ -1,0 +1,336 @@
+"""Finds, for each request of a log, the earlier one that it goes on from, and measures it by that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ctxdoc.cache.simulator import places_differ
+from ctxdoc.prompt.diff import common_segments
+from ctxdoc.prompt.prefix import Prefix
+from ctxdoc.prompt.segments import AT
+from ctxdoc.replay.measure import Exchange, Replayer
+from ctxdoc.request.model import Request, Section
+
+EARLIEST = datetime.min.replace(tzinfo=UTC)
+RECENT = 64
+"""Rendered requests that are held; an older one is rendered again when it is compared."""
+
+
+REACH_BACK = 256
+"""Blocks that a request may add to the one that it goes on from, to be found by that one's end."""
+
+
+class Found(NamedTuple):
+    """An earlier request that a later one may go on from."""
+
+    number: int
+    shares_much: bool
+    """Whether they share a beginning of the prompt, or more than the first message."""
+    if_begun: bool = False
+    """Whether it is meant only if its messages are the beginning of the later one's."""
+
+
+class _Kind(NamedTuple):
+    """What a request was sent to, and the form of its tools and system prompt."""
+
+    root: str
+    place: object
+    form: object
+
+
+class _Opening(Struct, frozen=True, gc=False):
+    """How a request begins."""
+
+    order: int
+    """When it was added."""
+    first: bytes
+    """Its first message."""
+    kind: _Kind
+
+
+class Earlier:
+    """Finds the request that another one continues: it holds the same messages in a row, or else
+    the longest equal prefix."""
+
+    def __init__(self) -> None:
+        self._pairs: dict[bytes, int] = {}
+        self._prefixes: dict[bytes, int] = {}
+        """Up to the first message: what shares more than that shares a pair."""
+        self._lines: dict[tuple[str, bytes], int] = {}
+        """By session and first message: another session may hold the same messages."""
+        self._marks: dict[bytes, int] = {}
+        """Up to the last breakpoint."""
+        self._last: dict[object, int] = {}
+        """By session, by the form of tools and system prompt, and by nothing."""
+        self._forms: dict[bytes, object] = {}
+        """By the end of tools, system prompt and settings."""
+        self._ends: dict[object, dict[bytes, int]] = {}
+        """By place and the whole prompt."""
+        self._openings: dict[int, _Opening] = {}
+        """By number: where a request stands in the log, not when it was sent."""
+        self._kinds: dict[_Kind, _Kind] = {}
+        """Each model, place and form once."""
+
+    def iter_found(self, prefix: Prefix, session: str, place: object) -> Iterator[Found]:
+        """The candidates, the best first: the request whose whole prompt is the beginning, the one with the
+        same messages in a row, the one with the longest equal beginning; at the end the last request,
+        which shares nothing."""
+        pairs, prefixes, ends = self._pairs, self._prefixes, self._ends.get(place, {})
+        tail = prefix.keys[-REACH_BACK:]
+        # Of two runs of one scenario the later one goes on.
+        own = max([ends[key] for key in tail if key in ends], key=self._order, default=None)
+        pair = next((key for key in reversed(prefix.row) if key in pairs), None)
+        line = self._lines.get((session, prefix.row[0])) if prefix.row else None
+        same = pair is not None and self._opens_so(pairs[pair], prefix, place)
+        later = pair is not None and (own is None or self._order(pairs[pair]) > self._order(own))
+        if pair is not None and same and later:
+            yield Found(pairs[pair], shares_much=pair != prefix.row[0])
+        if own is not None:
+            yield Found(own, shares_much=True)
+        if line is not None and pair is not None and not same:
+            yield Found(line, shares_much=True, if_begun=True)
+        if pair is not None:
+            yield Found(pairs[pair], shares_much=pair != prefix.row[0])
+        if session and line is not None:
+            yield Found(line, shares_much=True)
+        for elsewhere in self._ends.values():
+            end = next((key for key in reversed(tail) if key in elsewhere), None)
+            if end is not None:
+                yield Found(elsewhere[end], shares_much=True)
+        ahead = prefix.keys[: len(prefix.keys) - len(prefix.row) + 1]
+        key = next((key for key in reversed(ahead) if key in prefixes), None)
+        if key is not None:
+            yield Found(prefixes[key], shares_much=True)
+        for name in (*([session] if session else ()), self._form(prefix), ""):
+            if name in self._last:
+                yield Found(self._last[name], shares_much=False)
+
+    def marked_as_long(self, prefix: Prefix, least: int) -> int | None:
+        """The request with a breakpoint at the end of the longest beginning that it shares with a
+        prompt; None where none shares more than `least` segments."""
+        for index in range(len(prefix.keys) - 1, least - 1, -1):
+            if prefix.keys[index] in self._marks:
+                return self._marks[prefix.keys[index]]
+        return None
+
+    def is_of_form(self, number: int, prefix: Prefix) -> bool:
+        """Whether a request has the form of tools and system prompt that a prompt has."""
+        opening = self._openings.get(number)
+        return opening is not None and opening.kind.form == self._form(prefix)
+
+    def _order(self, number: int) -> int:
+        """When a request was added."""
+        return self._openings[number].order
+
+    def _form(self, prefix: Prefix) -> object:
+        """What two prompts have in common that are one with other values: the model, the names of the
+        tools, the number of system blocks and about their length."""
+        count = len(prefix.keys) - len(prefix.row)
+        key = prefix.keys[count - 1] if count else b""
+        form = self._forms.get(key)
+        if form is None:
+            ahead = prefix.segments[:count]
+            names = tuple([s.name for s in ahead if s.section is Section.TOOLS])
+            system = [s.size for s in ahead if s.section is Section.SYSTEM]
+            form = self._forms[key] = (prefix.root, names, len(system), sum(system).bit_length())
+        return form
+
+    def _opens_so(self, number: int, prefix: Prefix, place: object) -> bool:
+        """Whether a request begins with the same message, for the same model at the same place."""
+        opening = self._openings[number]
+        kind = opening.kind
+        return opening.first == prefix.row[0] and kind.root == prefix.root and kind.place == place
+
+    def add(
+        self, prefix: Prefix, marks: Sequence[int], session: str, place: object, number: int
+    ) -> None:
+        """Makes a request one that later ones can continue."""
+        form = self._form(prefix)
+        kind = _Kind(prefix.root, place, form)
+        kind = self._kinds.setdefault(kind, kind)
+        first = prefix.row[0] if prefix.row else b""
+        self._openings[number] = _Opening(len(self._openings), first, kind)
+        self._last[""] = self._last[form] = number
+        if session:
+            self._last[session] = number
+        if prefix.row:
+            self._lines[session, prefix.row[0]] = number
+        if prefix.keys:
+            self._ends.setdefault(place, {})[prefix.keys[-1]] = number
+        if marks:
+            self._marks[prefix.keys[marks[-1]]] = number
+        self._pairs.update(dict.fromkeys(prefix.row, number))
+        ahead = len(prefix.keys) - len(prefix.row) + 1
+        self._prefixes.update(dict.fromkeys(prefix.keys[:ahead], number))
+
+
+SENT_SETTINGS = frozenset(
+    place
+    for name, place in AT.items()
+    if name not in ("images", "citations", "tools", "system", "messages")
+)
+"""Settings that a request states by itself: what its messages hold does not come back with them."""
+
+
+class Matcher:
+    """Measures the requests of a log, one after the other, beside the right earlier one."""
+
+    def __init__(
+        self, requests: Sequence[Request], replayer: Replayer, *, consume: bool = False
+    ) -> None:
+        """With `consume` a body is taken out of `requests`, a list, once a later request holds all
+        of it."""
+        self.requests = requests
+        self.consume = consume
+        self._replayer = replayer
+        self._index = Earlier()
+        self._recent: dict[int, Exchange] = {}
+        """Requests by their number, those last compared at the end."""
+
+    def next(
+        self, number: int, chosen: int | None = None
+    ) -> tuple[Exchange, Exchange | None, int | None]:
+        """A request as measured, the earlier one, and that one's number.
+
+        Every number is asked for once, in the order of replay.
+
+        Raises NoRequestError for a request that cannot be rendered.
+        """
+        request = self.requests[number]
+        prefix = self._replayer.render(request)
+        earlier = chosen if chosen is not None else self._find(request, prefix.as_sent)
+        before = self._exchange(earlier) if earlier is not None else None
+        if before is not None and chosen is None:
+            returned = self._before_a_setting(before, prefix)
+            if returned is not None and returned != earlier:
+                earlier, before = returned, self._exchange(returned)
+        if before is not None and earlier is not None:
+            told = self._replayer.told_by_replay(before, prefix)
+            if told is not before:
+                before = told
+                self._keep(earlier, told)
+        exchange = self._replayer.measure(request, prefix, before)
+        self._keep(number, exchange)
+        if not request.refused:
+            sent = prefix.as_sent
+            marks = exchange.prefix.as_sent.breakpoints
+            self._index.add(sent, marks, request.session, request.place, number)
+            gone_on = before is not None and not are_apart(before.request, request)
+            same = before is not None and before.request.place == request.place
+            if self.consume and gone_on and same and before is not None and earlier is not None:
+                self._let_go(earlier, before.prefix.as_sent, sent)
+        return exchange, before, earlier
+
+    def _before_a_setting(self, before: Exchange, prefix: Prefix) -> int | None:
+        """The request before a setting changed, where it is again what it was then: it did not change."""
+        shared = common_segments(before.prefix, prefix)
+        for segments in (before.prefix.segments, prefix.segments):
+            if shared < len(segments) and segments[shared].rank[0] in SENT_SETTINGS:
+                found = self._index.marked_as_long(prefix.as_sent, shared)
+                return found if found is not None and self._is_held(found) else None
+        return None
+
+    def _is_held(self, number: int) -> bool:
+        """Whether a request can still be looked at: one that another goes on from was let go."""
+        return number in self._recent or self.requests[number].body is not None
+
+    def _begins(self, number: int, prefix: Prefix) -> bool:
+        """Whether the messages of an earlier request are the beginning of a later one's, for one model."""
+        before = self._exchange(number).prefix.as_sent
+        return before.root == prefix.root and prefix.row[: len(before.row)] == before.row
+
+    def _find(self, request: Request, prefix: Prefix) -> int | None:
+        """The request that this one goes on from, or shares most with; None where nothing says that
+        it came after any."""
+        other = None
+        for found in self._index.iter_found(prefix, request.session, request.place):
+            earlier = self.requests[found.number]
+            if not self._is_held(found.number) or not may_follow(earlier, request):
+                continue
+            if found.if_begun and not self._begins(found.number, prefix):
+                continue
+            own = bool(request.session) and earlier.session == request.session
+            if own and self._index.is_of_form(found.number, prefix):
+                return found.number
+            if are_apart(earlier, request):
+                other = found.number if found.shares_much and other is None else other
+            elif other is None or found.shares_much:
+                # One of the same session goes before one of another that shares more.
+                return found.number
+        return other
+
+    def _exchange(self, number: int) -> Exchange:
+        found = self._recent.pop(number, None)
+        if found is None:
+            request = self.requests[number]
+            found = self._replayer.measure_again(request, self._replayer.render(request))
+        self._keep(number, found)
+        return found
+
+    def _let_go(self, number: int, before: Prefix, after: Prefix) -> None:
+        """Forgets a prompt that a later one goes on from: no request will be compared with it."""
+        end = len(before.keys)
+        if isinstance(self.requests, list) and before.keys == after.keys[:end]:
+            self._recent.pop(number, None)
+            self.requests[number] = replace(self.requests[number], body=None, raw=None)
+
+    def _keep(self, number: int, exchange: Exchange) -> None:
+        self._recent[number] = exchange
+        if len(self._recent) > RECENT:
+            del self._recent[next(iter(self._recent))]
+
+
+def are_apart(before: Request, after: Request) -> bool:
+    """Whether nothing but a first message, or the order of the log, joins two requests: the log has
+    them in two sessions, or in two files without times."""
+    if before.session and after.session:
+        return before.session != after.session
+    return before.source != after.source and gap_between(before, after) is None
+
+
+DAY = 86_400
+"""Seconds after which a request goes on from none but one of its own session."""
+
+
+def may_follow(before: Request, after: Request) -> bool:
+    """Whether a request can go on from another, or share what that one cached.
+
+    Files of a folder are no conversation: without times nothing says which came first. Nor is a call of
+    another client or version, one in another file to another place, or one of another day, unless the log
+    says that they are one session.
+    """
+    if before.session and before.session == after.session:
+        return True
+    gap = gap_between(before, after)
+    if before.source != after.source and gap is None:
+        return False
+    if gap is not None and abs(gap) >= DAY:
+        return False
+    if before.source != after.source and places_differ(before.place, after.place):
+        return False
+    agents = [request.headers.get("user-agent") for request in (before, after)]
+    return not all(agents) or agents[0] == agents[1]
+
+
+def gap_between(before: Request, after: Request) -> float | None:
+    """Seconds from start to start; None where a time is missing."""
+    if before.at is None or after.at is None:
+        return None
+    return (after.at - before.at).total_seconds()
+
+
+def in_time(requests: Sequence[Request]) -> list[int]:
+    """Indices in the order of their starts; one without a time stays behind the one before it in
+    its file."""
+    last: dict[str, datetime] = {}
+    times = []
+    for request in requests:
+        at = request.at or last.get(request.source, EARLIEST)
+        last[request.source] = at
+        times.append(at)
+    return sorted(range(len(times)), key=times.__getitem__)

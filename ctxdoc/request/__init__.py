@@ -1,0 +1,1 @@
+"""What was sent and what came back: requests, answers, counters, logs, the JSON codec. Imports errors only."""

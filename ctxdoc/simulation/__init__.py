@@ -1,0 +1,1 @@
+"""What would have been sent, and what it would have cost. Imports ledger and what lies below."""

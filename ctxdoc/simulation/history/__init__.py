@@ -1,0 +1,1 @@
+"""A session as messages that strategies can edit. Imports what simulation imports."""

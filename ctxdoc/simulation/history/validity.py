@@ -1,0 +1,67 @@
+"""What of a simulated prompt the API would refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ctxdoc.simulation.history.messages import Message
+
+NOT_FROM_USER = "the first message is not the user's"
+WITHOUT_CALL = "a tool result stands without its call"
+WITHOUT_RESULT = "a tool call stands without its result"
+OVER_WINDOW = "the prompt is larger than the model's window"
+BOUND_THINKING = "thinking follows a place that the client has changed (refused on this model)"
+
+
+class Checker:
+    """Checks prompts; what is in a message is looked up once."""
+
+    def __init__(self) -> None:
+        self._ids: dict[Message, tuple[frozenset[str], frozenset[str]]] = {}
+        self._lines: dict[int, tuple[list[Message], frozenset[str]]] = {}
+
+    def faults(self, messages: Sequence[Message]) -> Iterator[str]:
+        """Every rule on the order of messages that a prompt breaks.
+
+        A tool_result follows its tool_use at once, and each tool_use has one (tool-use pages); the
+        first message is the user's (Messages API reference). The API joins messages of one role.
+        """
+        if messages and messages[0].role != "user":
+            yield NOT_FROM_USER
+        parted = unanswered = False
+        called: frozenset[str] = frozenset()
+        role, calls, answers = "", called, called
+        for message in messages:
+            if message.role == "system":
+                # The API reads it as an instruction in between.
+                continue
+            own_calls, own_answers = self._of(message)
+            if message.role == role:
+                calls, answers = calls | own_calls, answers | own_answers
+                continue
+            parted |= not answers <= called
+            unanswered |= not called <= answers
+            called = calls if role == "assistant" else frozenset()
+            role, calls, answers = message.role, own_calls, own_answers
+        if parted or not answers <= called:
+            yield WITHOUT_CALL
+        if unanswered or not called <= answers:
+            yield WITHOUT_RESULT
+
+    def faults_of_line(self, line: list[Message]) -> frozenset[str]:
+        """The same of all messages of a thread, looked at once."""
+        found = self._lines.get(id(line))
+        if found is None:
+            found = self._lines[id(line)] = (line, frozenset(self.faults(line)))
+        return found[1]
+
+    def _of(self, message: Message) -> tuple[frozenset[str], frozenset[str]]:
+        found = self._ids.get(message)
+        if found is None:
+            found = self._ids[message] = (message.calls, message.answers)
+        return found
+
+
+def has_thinking(messages: Sequence[Message]) -> bool:
+    """Whether any of them holds thinking."""
+    return any(message.thinks for message in messages)

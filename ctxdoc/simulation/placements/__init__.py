@@ -1,0 +1,15 @@
+"""Where breakpoints stand, one file each."""
+
+from __future__ import annotations
+
+from ctxdoc.registry import Registry
+from ctxdoc.simulation.placements.base import Placement
+
+PLACEMENTS: Registry[Placement] = Registry(
+    "ctxdoc.simulation.placements",
+    "PLACEMENT",
+    ("recorded", "none", "rolling", "rolling_1h", "automatic", "oracle"),
+    "placement",
+)
+
+__all__ = ["PLACEMENTS", "Placement"]

@@ -1,0 +1,53 @@
+"""What a placement is: where a prompt's breakpoints stand, and how long their entries live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+
+from ctxdoc.prompt.prefix import Mark
+from ctxdoc.prompt.segments import AT
+from ctxdoc.simulation.history.assemble import Prompt
+
+
+class Placement(Struct, frozen=True, kw_only=True):
+    """A way to place breakpoints."""
+
+    id: str
+    title: str
+    place: Callable[[Prompt], tuple[Mark, ...]]
+    """The breakpoints of a prompt, from the first block to the last."""
+    top_level: bool = False
+    """Whether the body asks for it as a whole, and no block is marked."""
+    bound: bool = False
+    """Whether it is no placement but the bound of what any can reach."""
+
+
+def last_block(prompt: Prompt, stop: int | None = None) -> int | None:
+    """The last block ahead of `stop` that can carry a breakpoint; ahead of what passes by default."""
+    segments = prompt.prefix.segments
+    stop = len(segments) - prompt.passing if stop is None else stop
+    for index in range(stop - 1, -1, -1):
+        segment = segments[index]
+        if segment.is_block and not segment.mark_fault and segment.kind != "empty":
+            return index
+    return None
+
+
+def stable_ends(prompt: Prompt) -> Iterator[int]:
+    """The last tool definition and the last block of the system prompt."""
+    for part in ("tools", "system"):
+        found = [
+            index
+            for index, segment in enumerate(prompt.head.segments)
+            if segment.rank[0] == AT[part] and segment.is_block and not segment.mark_fault
+        ]
+        if found:
+            yield found[-1]
+
+
+def marks_at(places: Iterator[tuple[int | None, str]]) -> tuple[Mark, ...]:
+    """Breakpoints at those places, each once."""
+    found = {index: ttl for index, ttl in places if index is not None}
+    return tuple(Mark(index, found[index]) for index in sorted(found))

@@ -1,0 +1,53 @@
+"""The context strategies, one file each."""
+
+from __future__ import annotations
+
+from ctxdoc.registry import Registry
+from ctxdoc.simulation.strategies.base import (
+    Definition,
+    Extra,
+    History,
+    Measure,
+    Parameter,
+    Sent,
+    Spec,
+    Strategy,
+    as_number,
+    made,
+    size_of,
+)
+
+STRATEGIES: Registry[Definition] = Registry(
+    "ctxdoc.simulation.strategies",
+    "STRATEGY",
+    (
+        "keep",
+        "trim",
+        "window",
+        "clear",
+        "clear_thinking",
+        "compact",
+        "offload",
+        "drop_images",
+        "shrink_images",
+        "inject_memory",
+        "last_messages",
+        "budget_window",
+    ),
+    "strategy",
+)
+
+__all__ = [
+    "STRATEGIES",
+    "Definition",
+    "Extra",
+    "History",
+    "Measure",
+    "Parameter",
+    "Sent",
+    "Spec",
+    "Strategy",
+    "as_number",
+    "made",
+    "size_of",
+]

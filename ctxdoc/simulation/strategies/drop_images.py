@@ -1,0 +1,136 @@
+"""Old images are dropped: only the newest stay.
+
+What it does
+    When more than `keep` images, and a batch more, are in the prompt, the oldest are replaced by a note
+    until `keep` are left. What is dropped stays dropped.
+Parameters
+    keep=1          images that stay; 0 drops all, and with the last one what the API adds for images
+    batch=1         images that are dropped together: 1 drops on every request with a new image
+    note=true       whether a note stands in their place; without one a message of images alone keeps it
+Rewrites the prefix
+    from the first place that is dropped. Where each request ends with an image, every entry ends with one:
+    dropping it makes all of them unreadable, and the whole history is written again.
+What the model no longer sees
+    the dropped images
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ctxdoc.images.size import UNKNOWN_SIZE_TOKENS, image_tokens, iter_images, read_size
+from ctxdoc.prompt.segments import AT
+from ctxdoc.request.codec import Json
+from ctxdoc.simulation.history.messages import LEFT_OUT, Edit, Head, Message, pictured, text_block
+from ctxdoc.simulation.strategies.base import COUNT, Definition, History, Sent
+
+NOTE = "[image dropped]"
+NOTE_TOKENS = 8
+
+
+class DropImages(Struct, frozen=True):
+    """Drops the oldest images."""
+
+    keep: Annotated[int, COUNT] = 1
+    batch: Annotated[int, COUNT] = 1
+    note: bool = True
+
+    def send(self, history: History, memory: object) -> Sent:
+        """The history without the images that are dropped by now."""
+        counts = [len(_images(message, history)) for message in history.messages]
+        total = sum(counts)
+        dropped = min(memory, total) if isinstance(memory, int) else 0
+        if total - dropped > max(0, self.keep) + max(1, self.batch) - 1:
+            dropped = total - max(0, self.keep)
+        if not dropped:
+            return Sent(messages=history.messages, memory=0)
+        left = dropped
+        sent = []
+        for message, count in zip(history.messages, counts, strict=True):
+            gone = min(left, count)
+            sent.append(self._without(message, gone, history) if gone else message)
+            left -= gone
+        head = _without_setting(history) if dropped == total else None
+        return Sent(messages=sent, memory=dropped, head=head)
+
+    def _without(self, message: Message, gone: int, history: History) -> Message:
+        """A message without its first images."""
+        edits: dict[int, Edit] = {}
+        alone = len(message.segments)
+        for place, segment in enumerate(message.segments):
+            own = [tokens for at, tokens in _images(message, history) if at == place]
+            now = min(gone, len(own))
+            gone -= now
+            if not now:
+                continue
+            freed = sum(own[:now])
+            alone -= segment.kind == "image"
+            if segment.kind == "image":
+                noted = self.note or not alone
+                edits[place] = _note(message.tokens[place], freed) if noted else LEFT_OUT
+                continue
+            value = segment.value
+            assert isinstance(value, dict)
+            content = list(_noted(value.get("content"), now, self.note))
+            extra = NOTE_TOKENS * now if self.note or not content else 0
+            text = msgspec.json.encode(content or [text_block(NOTE)]).decode()
+            edits[place] = Edit("content", text, max(0, message.tokens[place] - freed) + extra)
+        return history.maker.replaced(message, edits, history.call)
+
+
+def _images(message: Message, history: History) -> tuple[tuple[int, int], ...]:
+    """The images of a message in order: the place of the block, and their tokens."""
+    tier = history.call.rule.image_tier
+    return history.maker.once(("images", message, tier), lambda: tuple(_sized(message, tier)))
+
+
+def _sized(message: Message, tier: str) -> Iterator[tuple[int, int]]:
+    for place, segment in enumerate(message.segments):
+        if segment.pictured:
+            for _, data in iter_images(segment.value):
+                size = read_size(data) if data is not None else None
+                yield place, image_tokens(*size, tier) if size else UNKNOWN_SIZE_TOKENS
+
+
+def _note(tokens: int, freed: int) -> Edit:
+    block = msgspec.json.encode(text_block(NOTE)).decode()
+    return Edit("", block, max(0, tokens - freed) + NOTE_TOKENS)
+
+
+def _noted(content: Json, gone: int, note: bool) -> list[Json]:
+    """The parts of a tool result without its first images."""
+    found: list[Json] = []
+    for part in content if isinstance(content, list) else []:
+        if gone and isinstance(part, dict) and part.get("type") == "image":
+            gone -= 1
+            if note:
+                found.append(text_block(NOTE))
+        else:
+            found.append(part)
+    return found
+
+
+def _without_setting(history: History) -> Head:
+    """The head of a prompt without images: their presence is a part of it (prompt-caching page,
+    2026-10-08)."""
+    return history.maker.once(("bare", history.head), lambda: _bare(history.head))
+
+
+def _bare(head: Head) -> Head:
+    kept = [i for i, segment in enumerate(head.segments) if segment.rank[0] != AT["images"]]
+    if len(kept) == len(head.segments):
+        return head
+    tokens = tuple(head.tokens[i] for i in kept)
+    return replace(
+        head, segments=tuple(head.segments[i] for i in kept), tokens=tokens, size=sum(tokens)
+    )
+
+
+STRATEGY = Definition(
+    id="drop_images", title="only the newest images stay", make=DropImages, applies=pictured
+)

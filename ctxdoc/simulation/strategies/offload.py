@@ -1,0 +1,153 @@
+"""Large tool results go to disk at once, and a pointer is sent in their place.
+
+What it does
+    A tool result, or a document, over `over` tokens is never sent: a pointer to a file stands in
+    its place from the first sending on, so that nothing is rewritten later.
+Parameters
+    over=1000           tokens from which on a payload is offloaded
+    pointer_tokens=15   of the pointer
+    tool_tokens=0       of a tool definition for reading the file; 0: the agent has one already
+    reread=0            share of the offloaded payloads that are read after all: a further request each,
+                        and the payload stays in the history from then on
+Rewrites the prefix
+    no: everything is appended
+What the model no longer sees
+    the payloads that are not read again
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
+from msgspec import Struct
+
+from ctxdoc.prompt.segments import Segment, iter_tools
+from ctxdoc.request.codec import Json
+from ctxdoc.simulation.history.messages import Edit, Head, Message, made_message, with_segment
+from ctxdoc.simulation.strategies.base import (
+    PAYLOAD,
+    SHARE,
+    Definition,
+    Extra,
+    History,
+    Sent,
+    payload,
+)
+
+CALL_TOKENS = 60
+"""Of the call that reads a file again."""
+PAYLOADS = frozenset({"tool_result", "document"})
+READER: dict[str, Json] = {
+    "name": "read_offloaded",
+    "description": "Reads a stored result.",
+    "input_schema": {"type": "object", "properties": {"file": {"type": "string"}}},
+}
+
+
+class Memory(Struct, frozen=True, eq=False, gc=False):
+    """What stands in the place of messages with payloads, and how much of them is read again."""
+
+    put: dict[Message, tuple[Message, ...]]
+    due: float
+    """Payloads that are to be read again, a fraction of one included."""
+
+
+class Offload(Struct, frozen=True):
+    """Sends pointers instead of payloads."""
+
+    over: Annotated[int, payload(0.5)] = 1_000
+    pointer_tokens: Annotated[int, PAYLOAD] = 15
+    tool_tokens: Annotated[int, PAYLOAD] = 0
+    reread: Annotated[float, SHARE] = 0.0
+
+    def send(self, history: History, memory: object) -> Sent:
+        """The history with pointers."""
+        known = memory if isinstance(memory, Memory) else Memory({}, 0.0)
+        new: dict[Message, tuple[Message, ...]] = {}
+        due = known.due
+        seen: list[Segment] = []
+        for message in history.messages:
+            if message.size <= self.over or message in known.put:
+                continue
+            places = self._places(message)
+            if places:
+                due += self.reread * len(places)
+                again = int(due + 1e-9)
+                due -= again
+                seen += [message.segments[place] for place in places[:again]]
+                new[message] = (
+                    self._pointed(message, places, history),
+                    *_read_again(message, places[:again]),
+                )
+        put = {**known.put, **new} if new else known.put
+        lines = [put.get(message, (message,)) for message in history.messages]
+        sent = [message for line in lines for message in line]
+        # What is read again behind the last message is a request of its own.
+        later = len(lines[-1]) - 1
+        now = sent[: len(sent) - later]
+        return Sent(
+            messages=now,
+            memory=Memory(put, due),
+            head=self._head(history.head),
+            seen=tuple(seen),
+            extra=tuple(
+                Extra(messages=sent[: len(now) + count], output=CALL_TOKENS, after=True)
+                for count in range(2, later + 1, 2)
+            ),
+        )
+
+    def _places(self, message: Message) -> list[int]:
+        """The places of the payloads."""
+        return [
+            place
+            for place, segment in enumerate(message.segments)
+            if segment.kind in PAYLOADS and message.tokens[place] > self.over
+        ]
+
+    def _pointed(self, message: Message, places: list[int], history: History) -> Message:
+        edits = {place: self._pointer(message, place) for place in places}
+        return history.maker.replaced(message, edits, history.call)
+
+    def _pointer(self, message: Message, place: int) -> Edit:
+        segment = message.segments[place]
+        name = f"[{message.tokens[place]} tokens stored in {segment.digest.hex()[:12]}]"
+        if segment.kind == "document":
+            source = {"type": "text", "media_type": "text/plain", "data": name}
+            return Edit("source", msgspec.json.encode(source).decode(), self.pointer_tokens)
+        return Edit("content", msgspec.json.encode(name).decode(), self.pointer_tokens)
+
+    def _head(self, head: Head) -> Head | None:
+        if not self.tool_tokens:
+            return None
+        (segment,) = iter_tools((msgspec.json.encode(READER),))
+        last = [s.rank for s in head.segments if s.kind == "tool"]
+        rank = (segment.rank[0], max((rank[1] for rank in last), default=-1) + 1, 0)
+        segment = msgspec.structs.replace(segment, rank=rank)
+        return with_segment(head, segment, self.tool_tokens)
+
+
+def _read_again(message: Message, places: list[int]) -> Iterator[Message]:
+    """Calls that read payloads, each with its result."""
+    for place in places:
+        segment = message.segments[place]
+        name = f"toolu_{segment.digest.hex()[:16]}"
+        call: Json = {
+            "type": "tool_use",
+            "id": name,
+            "name": READER["name"],
+            "input": {"file": segment.digest.hex()[:12]},
+        }
+        value = segment.value
+        content: Json = "[the stored document]"
+        if segment.kind == "tool_result" and isinstance(value, dict):
+            content = value.get("content")
+        result: Json = {"type": "tool_result", "tool_use_id": name, "content": content}
+        yield made_message({"role": "assistant", "content": [call]}, [CALL_TOKENS])
+        yield made_message({"role": "user", "content": [result]}, [message.tokens[place]])
+
+
+STRATEGY = Definition(
+    id="offload", title="payloads go to disk, a pointer is sent", make=Offload, edits=False
+)

@@ -1,0 +1,95 @@
+"""Images are sent smaller, from their first sending on.
+
+What it does
+    Every image whose size is known is sent at the largest size of the same aspect that `max_edge` and
+    `max_tokens` allow. Nothing changes later, so that nothing is rewritten.
+Parameters
+    max_edge=1000   pixels of the long side; 0 is no limit
+    max_tokens=0    patches of 28 by 28 pixels; 0 is no limit
+Rewrites the prefix
+    no
+What the model no longer sees
+    detail: it is not counted as unseen
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Annotated
+
+import msgspec
+from msgspec import Struct
+
+from ctxdoc.images.size import blank_picture, image_tokens, picture_of, shrunk
+from ctxdoc.request.codec import Json
+from ctxdoc.simulation.history.messages import Edit, Message, pictured
+from ctxdoc.simulation.strategies.base import PAYLOAD, PIXELS, Definition, History, Sent
+
+
+class ShrinkImages(Struct, frozen=True):
+    """Sends images at a lower resolution."""
+
+    max_edge: Annotated[int, PIXELS] = 1_000
+    max_tokens: Annotated[int, PAYLOAD] = 0
+
+    def send(self, history: History, memory: object) -> Sent:
+        """The history with smaller images; those made before are taken over."""
+        known: dict[Message, Message] = memory if isinstance(memory, dict) else {}
+        new = {
+            message: self._smaller(message, history)
+            for message in history.messages
+            if message not in known and any(segment.pictured for segment in message.segments)
+        }
+        known = {**known, **new} if new else known
+        if not known:
+            return Sent(messages=history.messages, memory=known)
+        sent = [known.get(message, message) for message in history.messages]
+        return Sent(messages=sent, memory=known)
+
+    def _smaller(self, message: Message, history: History) -> Message:
+        edits: dict[int, Edit] = {}
+        for place, segment in enumerate(message.segments):
+            if segment.pictured:
+                value, saved = self._shrunk(segment.value, history.call.rule.image_tier)
+                if saved > 0:
+                    text = msgspec.json.encode(value).decode()
+                    edits[place] = Edit("", text, max(0, message.tokens[place] - saved))
+        return history.maker.replaced(message, edits, history.call) if edits else message
+
+    def _shrunk(self, value: Json, tier: str) -> tuple[Json, int]:
+        """A block with smaller images, and the tokens that it saves."""
+        if not isinstance(value, dict):
+            return value, 0
+        match value:
+            case {"type": "image", "source": {"type": "base64", "data": str(data)}}:
+                return self._image(value, data, tier)
+            case {"type": "tool_result", "content": list(parts)}:
+                rows = [self._shrunk(part, tier) for part in parts]
+                content: list[Json] = [part for part, _ in rows]
+                return {**value, "content": content}, sum(n for _, n in rows)
+            case _:
+                return value, 0
+
+    def _image(self, value: dict[str, Json], data: str, tier: str) -> tuple[Json, int]:
+        picture = picture_of(data)
+        if picture is None:
+            return value, 0
+        width, height = shrunk(picture.width, picture.height, self.max_edge, self.max_tokens)
+        saved = image_tokens(picture.width, picture.height, tier) - image_tokens(
+            width, height, tier
+        )
+        if saved <= 0:
+            return value, 0
+        blank = blank_picture(width, height, blake2b(data.encode(), digest_size=8).hexdigest())
+        source: Json = {"type": "base64", "media_type": "image/png", "data": blank}
+        return {**value, "source": source}, saved
+
+
+STRATEGY = Definition(
+    id="shrink_images",
+    title="images are sent smaller from the start",
+    make=ShrinkImages,
+    edits=False,
+    coarsens=True,
+    applies=pictured,
+)

@@ -1,0 +1,1 @@
+"""Sizes of prompts and blocks: reported, calibrated, estimated. Imports prompt and images."""
