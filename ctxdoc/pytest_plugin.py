@@ -146,8 +146,8 @@ WRITTEN = pytest.StashKey[set[Path]]()
 
 def _written(request: pytest.FixtureRequest, gated: Gated, path: Path) -> Gated:
     from ctxdoc.errors import InputError
+    from ctxdoc.gate.baseline import read_lock
     from ctxdoc.gate.run import shareable, updated
-    from ctxdoc.ledger.baseline import read_lock
 
     done = request.config.stash.setdefault(WRITTEN, set())
     beside = read_lock(path) if path in done else None

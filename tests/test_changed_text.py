@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxdoc.diagnosis.causes.base import Confidence
+from ctxdoc.diagnosis.case import Confidence
 from ctxdoc.diagnosis.causes.changed_text import (
     Kind,
     changed_span,

@@ -11,7 +11,9 @@ from msgspec.structs import replace
 
 from ctxdoc.diagnosis.by_counters import Counted, Rewrite
 from ctxdoc.diagnosis.causes import CAUSES, Confidence
-from ctxdoc.request.model import Event, Pass, Request, Response, Usage
+from ctxdoc.request.request import Event, Request
+from ctxdoc.request.response import Response
+from ctxdoc.request.usage import Pass, Usage
 
 START = datetime(2026, 11, 20, 9, tzinfo=UTC)
 SONNET, HAIKU = "claude-sonnet-4-5-20250929", "claude-haiku-4-5-20251001"

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ctxdoc.prompt.render import Renderer, render
 from ctxdoc.reading.load import read_log
-from ctxdoc.request.model import Request
+from ctxdoc.request.request import Request
 from tests.sessions import Body, demo_session, first_body, lines, marked, session, turn
 
 DECOY = {"type": "object", "properties": {"messages": {"type": "array", "items": ["messages"]}}}

@@ -19,16 +19,9 @@ import yaml
 from jsonschema import Draft7Validator
 
 from ctxdoc.errors import InputError, UncheckedError
+from ctxdoc.gate.baseline import changes_of, lock_of, write_lock
 from ctxdoc.gate.process import SURROUNDINGS, Builder, Run
 from ctxdoc.gate.settings import settings_of
-from ctxdoc.ledger.baseline import (
-    changes_of,
-    lock_of,
-    locked,
-    marked_count,
-    stable_count,
-    write_lock,
-)
 from ctxdoc.outputs import Style
 from ctxdoc.outputs.github import OUTPUT as GITHUB
 from ctxdoc.outputs.junit import OUTPUT as JUNIT
@@ -36,6 +29,7 @@ from ctxdoc.outputs.sarif import OUTPUT as SARIF
 from ctxdoc.prompt.render import render
 from ctxdoc.reading.load import read_bodies
 from ctxdoc.reports.base import Annotation, Checks, Judged, Report, Rule
+from ctxdoc.tokens.fingerprint import locked, marked_count, stable_count
 from tests.sessions import (
     MARK,
     SESSION,

@@ -20,22 +20,16 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from ctxdoc.errors import InputError
-from ctxdoc.images.size import (
-    TIERS,
-    image_tokens,
-    next_step,
-    old_tokens,
-    read_picture,
-    resized,
-    shrunk,
-    smaller_sizes,
-)
-from ctxdoc.request.model import Log
+from ctxdoc.images.file import read_picture, shrunk
+from ctxdoc.images.size import TIERS, image_tokens, next_step, old_tokens, resized, smaller_sizes
+from ctxdoc.request.log import Log
 from ctxdoc.simulation.history.from_log import recorded_session
 from ctxdoc.simulation.history.messages import Session
 from ctxdoc.simulation.images import faults_of, faults_of_many, images_of
 from ctxdoc.simulation.placements import PLACEMENTS
-from ctxdoc.simulation.run import Row, Simulation, parse_specs
+from ctxdoc.simulation.result import Row
+from ctxdoc.simulation.run import Simulation
+from ctxdoc.simulation.strategies.spec import parse_specs
 from tests.sessions import MARK, lines, prose, record
 from tests.test_cli import run
 from tests.test_laws import requests_of

@@ -19,7 +19,7 @@ from ctxdoc.errors import InputError, NoRequestError
 from ctxdoc.reading.formats.base import read_duration, read_time
 from ctxdoc.reading.formats.source import MAX_DOCUMENT
 from ctxdoc.reading.load import read_log, read_request
-from ctxdoc.request.model import Trait
+from ctxdoc.request.log import Trait
 from tests.sessions import first_body, lines, marked
 
 GOOD = marked(first_body(random.Random(1)))

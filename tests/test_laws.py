@@ -20,7 +20,9 @@ from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.render import render
 from ctxdoc.reading.formats import FORMATS
 from ctxdoc.reading.formats.source import Source
-from ctxdoc.request.model import Body, Log, Origin, Request
+from ctxdoc.request.log import Log
+from ctxdoc.request.request import Body, Request
+from ctxdoc.request.usage import Origin
 from tests.sessions import record
 from tests.stand_in import StandIn
 

@@ -10,13 +10,16 @@ from genai_prices import Usage as LibraryUsage
 from genai_prices import calc_price
 from msgspec import Raw
 
-from ctxdoc.pricing import cost as pricing
+from ctxdoc.pricing import rates as pricing
 from ctxdoc.pricing import table as price_table
-from ctxdoc.pricing.cost import Tariff, own_price_of, price, tariff_of
+from ctxdoc.pricing.cost import price
+from ctxdoc.pricing.rates import own_price_of
 from ctxdoc.pricing.table import PriceTable
+from ctxdoc.pricing.tariff import Tariff, tariff_of
 from ctxdoc.providers import PROVIDERS
 from ctxdoc.providers.rules import short_model_id
-from ctxdoc.request.model import Body, Request, Usage
+from ctxdoc.request.request import Body, Request
+from ctxdoc.request.usage import Usage
 
 NOVEMBER = date(2026, 11, 2)
 MIX = Usage(uncached=1000, cache_read=2000, cache_write_5m=300, cache_write_1h=400, output=50)

@@ -706,7 +706,7 @@ def test_a_hash_has_the_script_of_its_text() -> None:
 
 
 def test_an_image_keeps_its_size_and_loses_its_content() -> None:
-    from ctxdoc.images.size import read_size
+    from ctxdoc.images.file import read_size
     from tests.test_images import picture
 
     data = picture(300, 200, seed=5)

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ctxdoc.ledger.advice import advise
+from ctxdoc.ledger.fidelity import Fidelity
 from ctxdoc.ledger.ledger import Replay, replay
-from ctxdoc.ledger.request_cost import Fidelity
 from ctxdoc.reading.load import read_log
 from ctxdoc.replay.link import in_time
 from ctxdoc.reports.blocks import kinds_of

@@ -14,7 +14,8 @@ from ctxdoc.diagnosis.diagnose import Diagnosis, State, diagnose_pair
 from ctxdoc.ledger.ledger import replay
 from ctxdoc.prompt.render import render
 from ctxdoc.reading.load import read_log, read_request
-from ctxdoc.request.model import Request, ServerEdit
+from ctxdoc.request.request import Request
+from ctxdoc.request.response import ServerEdit
 from tests.sessions import MARK, START
 
 Body = dict[str, Any]

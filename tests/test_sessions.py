@@ -12,7 +12,7 @@ import pytest
 from ctxdoc.reading.formats import FORMATS
 from ctxdoc.reading.formats.source import Source
 from ctxdoc.replay.sessions import part
-from ctxdoc.request.model import Request
+from ctxdoc.request.request import Request
 from tests.sessions import demo_session, lines
 
 Body = dict[str, Any]

@@ -14,20 +14,24 @@ from statistics import median
 import pytest
 
 from ctxdoc.diagnosis.diagnose import diagnose_pair, iter_cases, iter_misses
-from ctxdoc.images.size import image_tokens, iter_images, read_size
+from ctxdoc.images.file import iter_images, read_size
+from ctxdoc.images.size import image_tokens
+from ctxdoc.ledger.fidelity import Fidelity
 from ctxdoc.ledger.ledger import Replay, replay
-from ctxdoc.ledger.request_cost import Fidelity
-from ctxdoc.pricing.cost import price, tariff_of
+from ctxdoc.pricing.cost import price
+from ctxdoc.pricing.tariff import tariff_of
 from ctxdoc.prompt.render import render
 from ctxdoc.providers import RULES
 from ctxdoc.reading.load import read_log, read_request
 from ctxdoc.replay.sessions import part
 from ctxdoc.reports.replay_json import COMPARED
-from ctxdoc.request.model import Request
+from ctxdoc.request.request import Request
 from ctxdoc.simulation.compare import compare
 from ctxdoc.simulation.history.from_log import recorded_session
-from ctxdoc.simulation.run import Simulation, parse_specs
-from ctxdoc.tokens.ledger import ERROR_SHARE, Ledger, is_opaque
+from ctxdoc.simulation.run import Simulation
+from ctxdoc.simulation.strategies.spec import parse_specs
+from ctxdoc.tokens.estimate import ERROR_SHARE, is_opaque
+from ctxdoc.tokens.ledger import Ledger
 from tests.test_cli import run
 
 SHARED = Path(__file__).parent.parent.parent / "shared"

@@ -25,16 +25,18 @@ from ctxdoc.errors import InputError, UnknownNameError
 from ctxdoc.prompt.segments import Segment
 from ctxdoc.providers import ModelRule
 from ctxdoc.reading.load import read_log
-from ctxdoc.request.model import Log
+from ctxdoc.request.log import Log
 from ctxdoc.simulation.compare import compare
 from ctxdoc.simulation.emit import iter_lines
 from ctxdoc.simulation.history.from_log import recorded_session
 from ctxdoc.simulation.history.from_numbers import Shape, made_session
 from ctxdoc.simulation.history.messages import Session
 from ctxdoc.simulation.placements import PLACEMENTS
-from ctxdoc.simulation.run import Row, Simulation, parse_specs
+from ctxdoc.simulation.result import Row
+from ctxdoc.simulation.run import Simulation
 from ctxdoc.simulation.search import base_of, optimum, parse_optimum, parse_sweep, sweep
 from ctxdoc.simulation.strategies import STRATEGIES
+from ctxdoc.simulation.strategies.spec import parse_specs
 from tests.sessions import MARK, START, first_body, lines, prose, record
 from tests.stand_in import StandIn, text_of
 from tests.test_images import picture
@@ -913,7 +915,7 @@ def test_counters_alone_make_a_session() -> None:
 
     from ctxdoc.reading.formats import FORMATS
     from ctxdoc.reading.formats.source import Source
-    from ctxdoc.request.model import Request
+    from ctxdoc.request.request import Request
 
     found = FORMATS["claude_code"].read(Source("-", BytesIO(lines(rows).encode())))
     session = recorded_session(

@@ -23,7 +23,8 @@ from ctxdoc.reports.replay import replay_report
 from ctxdoc.reports.replay_json import replay_json
 from ctxdoc.simulation.history.from_log import recorded_session
 from ctxdoc.simulation.placements import PLACEMENTS
-from ctxdoc.simulation.run import Simulation, parse_specs
+from ctxdoc.simulation.run import Simulation
+from ctxdoc.simulation.strategies.spec import parse_specs
 from tests.sessions import (
     ROOT,
     SESSION,

@@ -34,7 +34,7 @@ from ctxdoc.errors import InputError
 from ctxdoc.outputs import OUTPUTS
 from ctxdoc.reading.load import read_log
 from ctxdoc.reports.diagnose import diagnosis_report
-from ctxdoc.request.model import Log
+from ctxdoc.request.log import Log
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
 

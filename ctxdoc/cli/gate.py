@@ -32,16 +32,16 @@ from ctxdoc.cli.options import (
 from ctxdoc.cli.progress import shown_progress
 from ctxdoc.diagnosis.causes import CAUSES
 from ctxdoc.errors import InputError
+from ctxdoc.gate.baseline import Lock
 from ctxdoc.gate.checks import Gated
 from ctxdoc.gate.run import baseline_of, gate_builder, gate_log, shareable, updated
 from ctxdoc.gate.settings import GateSettings, read_settings, settings_of
-from ctxdoc.ledger.baseline import Lock
 from ctxdoc.outputs import OUTPUTS, Style
 from ctxdoc.reading.files import size_of
 from ctxdoc.reading.load import read_log
 from ctxdoc.reports import Report
 from ctxdoc.reports.gate import gate_report
-from ctxdoc.request.model import Log
+from ctxdoc.request.log import Log
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
 

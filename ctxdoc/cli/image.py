@@ -29,9 +29,10 @@ from ctxdoc.cli.options import (
     write_report,
 )
 from ctxdoc.errors import InputError
-from ctxdoc.images.size import Picture
+from ctxdoc.images.file import Picture
 from ctxdoc.outputs import OUTPUTS
-from ctxdoc.pricing.cost import Tariff, find_rates
+from ctxdoc.pricing.rates import find_rates
+from ctxdoc.pricing.tariff import Tariff
 from ctxdoc.providers import RULES
 from ctxdoc.reading.load import read_log
 from ctxdoc.reports import Report
@@ -49,7 +50,8 @@ from ctxdoc.simulation.images import (
     request_faults,
 )
 from ctxdoc.simulation.placements import PLACEMENTS
-from ctxdoc.simulation.run import Simulation, parse_specs
+from ctxdoc.simulation.run import Simulation
+from ctxdoc.simulation.strategies.spec import parse_specs
 
 TURNS = 10
 MAGIC = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"%PDF", b"BM", b"II*\0", b"MM\0*")

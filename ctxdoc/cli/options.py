@@ -20,7 +20,8 @@ from ctxdoc.outputs import OUTPUTS, Style
 from ctxdoc.providers import PROVIDERS
 from ctxdoc.reports import Report
 from ctxdoc.reports.printable import harmless
-from ctxdoc.request.model import Log, Request
+from ctxdoc.request.log import Log
+from ctxdoc.request.request import Request
 
 if TYPE_CHECKING:
     from ctxdoc.live.count_tokens import TokenCounter

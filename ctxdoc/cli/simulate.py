@@ -43,7 +43,7 @@ from ctxdoc.simulation.history.from_log import recorded_session
 from ctxdoc.simulation.history.from_numbers import MODEL, Shape, made_session
 from ctxdoc.simulation.history.messages import Session
 from ctxdoc.simulation.placements import PLACEMENTS, Placement
-from ctxdoc.simulation.run import Simulation, parse_specs
+from ctxdoc.simulation.run import Simulation
 from ctxdoc.simulation.search import (
     Found,
     Sweep,
@@ -55,6 +55,7 @@ from ctxdoc.simulation.search import (
     sweep,
 )
 from ctxdoc.simulation.strategies import STRATEGIES, Spec
+from ctxdoc.simulation.strategies.spec import parse_specs
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
 

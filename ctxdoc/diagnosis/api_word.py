@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from ctxdoc.diagnosis.causes import Case
-from ctxdoc.request.model import Section
+from ctxdoc.request.request import Section
 
 
 class ApiWord(Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ctxdoc.cache.simulator import Outcome, Relax, places_differ
 from ctxdoc.diagnosis.api_word import api_word
-from ctxdoc.diagnosis.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS, Case, Part
+from ctxdoc.diagnosis.case import TOLERANCE_SHARE, TOLERANCE_TOKENS, Case, Part
 from ctxdoc.diagnosis.causes.changed_text import similarity
 from ctxdoc.diagnosis.causes.content import similar_systems, tool_names
 from ctxdoc.diagnosis.causes.history import (
@@ -28,8 +28,10 @@ from ctxdoc.prompt.render import Renderer
 from ctxdoc.prompt.segments import AT, Segment
 from ctxdoc.replay.link import Matcher, are_apart, gap_between, in_time
 from ctxdoc.replay.measure import Exchange, Replayer, listed_passes
-from ctxdoc.request.model import Origin, Request, Section, Skipped
-from ctxdoc.tokens.ledger import ERROR_SHARE
+from ctxdoc.request.log import Skipped
+from ctxdoc.request.request import Request, Section
+from ctxdoc.request.usage import Origin
+from ctxdoc.tokens.estimate import ERROR_SHARE
 
 NO_PARTS: dict[Part, int] = dict.fromkeys(Part, 0)
 SHORT_TEXT = 16

@@ -13,10 +13,11 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from ctxdoc.diagnosis.causes.base import TOLERANCE_TOKENS, Confidence
+from ctxdoc.diagnosis.case import TOLERANCE_TOKENS, Confidence
 from ctxdoc.providers import RULES
 from ctxdoc.providers.rules import short_model_id
-from ctxdoc.request.model import Event, Request, Usage
+from ctxdoc.request.request import Event, Request
+from ctxdoc.request.usage import Usage
 
 GRANULE = 128
 """Tokens by which the reads of other providers' caches go up and down (providers' pages, 2026-11)."""

@@ -12,13 +12,14 @@ from msgspec.structs import replace
 
 from ctxdoc.cache.simulator import Cache
 from ctxdoc.diagnosis.attribution import case_of_pair, iter_cases, iter_in_time
+from ctxdoc.diagnosis.case import TOLERANCE_SHARE, TOLERANCE_TOKENS
 from ctxdoc.diagnosis.causes import CAUSES, Case, Cause, Group, Match, Part
-from ctxdoc.diagnosis.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS
 from ctxdoc.diagnosis.causes.changed_text import DAYS
 from ctxdoc.diagnosis.causes.content import repeated_uncached
 from ctxdoc.diagnosis.causes.history import ids_regenerated, refuses_thinking
 from ctxdoc.errors import NoRequestError
-from ctxdoc.pricing.cost import price, tariff_of
+from ctxdoc.pricing.cost import price
+from ctxdoc.pricing.tariff import tariff_of
 from ctxdoc.prompt.diff import (
     Place,
     body_difference,
@@ -28,8 +29,10 @@ from ctxdoc.prompt.diff import (
 )
 from ctxdoc.replay.measure import listed_passes, step_of
 from ctxdoc.request import codec
-from ctxdoc.request.model import Log, Origin, Request, Section, Skipped, Usage
-from ctxdoc.tokens.ledger import ERROR_SHARE
+from ctxdoc.request.log import Log, Skipped
+from ctxdoc.request.request import Request, Section
+from ctxdoc.request.usage import Origin, Usage
+from ctxdoc.tokens.estimate import ERROR_SHARE
 
 
 class State(StrEnum):

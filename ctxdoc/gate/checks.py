@@ -11,14 +11,15 @@ from msgspec.structs import replace
 
 from ctxdoc.diagnosis.causes import CAUSES, Cause, Confidence
 from ctxdoc.diagnosis.diagnose import Drift, find_drift
+from ctxdoc.gate.baseline import Changed, Lock, changes_of, lock_of
 from ctxdoc.gate.limits import LIMITS, Limit, Value, limit_of
 from ctxdoc.gate.process import Failed, Run, Surrounding
 from ctxdoc.gate.settings import GateSettings
-from ctxdoc.ledger.baseline import Changed, Lock, changes_of, lock_of, locked, marked_count
 from ctxdoc.ledger.ledger import Replay
 from ctxdoc.ledger.request_cost import Row
 from ctxdoc.prompt.diff import Place
 from ctxdoc.prompt.render import render
+from ctxdoc.tokens.fingerprint import locked, marked_count
 
 SHOWN_PLACES = 3
 """Misses of each cause of which it is kept where they differ."""

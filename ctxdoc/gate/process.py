@@ -25,7 +25,7 @@ from msgspec import Struct
 
 from ctxdoc.errors import CtxdocError, InputError, UncheckedError
 from ctxdoc.reading.load import read_bodies
-from ctxdoc.request.model import Request
+from ctxdoc.request.request import Request
 
 MOST_BYTES = 64_000_000
 """Of what a builder prints."""

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ctxdoc.diagnosis.diagnose import find_drift
+from ctxdoc.gate.baseline import Lock, lock_of, read_lock, write_lock
 from ctxdoc.gate.checks import SHOWN_PLACES, Gated, Verdict, gate_replay, gate_runs
 from ctxdoc.gate.process import (
     Builder,
@@ -26,9 +27,8 @@ from ctxdoc.gate.process import (
     unavailable,
 )
 from ctxdoc.gate.settings import GateSettings
-from ctxdoc.ledger.baseline import Lock, lock_of, read_lock, write_lock
 from ctxdoc.ledger.ledger import replay
-from ctxdoc.request.model import Log
+from ctxdoc.request.log import Log
 
 IN_PROCESS = (
     "the function is none that another interpreter can import: it was called again in this one a second "

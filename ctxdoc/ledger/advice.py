@@ -12,9 +12,10 @@ from ctxdoc.ledger.block_costs import Block
 from ctxdoc.ledger.ledger import Replay
 from ctxdoc.ledger.request_cost import Row
 from ctxdoc.ledger.totals import IDLE, Idle, idle_of, losses_of, totals_of
-from ctxdoc.pricing.cost import MILLION, find_rates, usd_text
+from ctxdoc.pricing.cost import usd_text
+from ctxdoc.pricing.rates import MILLION, find_rates
 from ctxdoc.providers import RULES
-from ctxdoc.request.model import Section
+from ctxdoc.request.request import Section
 
 AT_MOST = 5
 LARGE_RESULT = 1000

@@ -23,7 +23,8 @@ from ctxdoc.pricing.table import Rates
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.segments import Segment, segment_of
 from ctxdoc.replay.measure import Exchange
-from ctxdoc.request.model import Origin, Section, Usage
+from ctxdoc.request.request import Section
+from ctxdoc.request.usage import Origin, Usage
 
 ZERO = Decimal(0)
 NANO = 10**9

@@ -10,10 +10,12 @@ from msgspec import Struct
 
 from ctxdoc.ledger.ledger import Replay
 from ctxdoc.ledger.request_cost import Row
-from ctxdoc.pricing.cost import Tariff, find_tier, price
+from ctxdoc.pricing.cost import price
+from ctxdoc.pricing.rates import find_tier
+from ctxdoc.pricing.tariff import Tariff
 from ctxdoc.providers import RULES
 from ctxdoc.replay.growth import Growth
-from ctxdoc.request.model import Usage
+from ctxdoc.request.usage import Usage
 
 HORIZONS = (10, 50, 100)
 

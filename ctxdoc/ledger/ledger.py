@@ -13,19 +13,12 @@ from ctxdoc.diagnosis.by_counters import Counted
 from ctxdoc.diagnosis.causes import Case, Part
 from ctxdoc.diagnosis.diagnose import first_difference
 from ctxdoc.errors import NoRequestError
-from ctxdoc.ledger.baseline import Locked, locked, stable_count
 from ctxdoc.ledger.block_costs import Blocks, Lifetime
-from ctxdoc.ledger.request_cost import (
-    Fidelity,
-    Row,
-    below_minimum_of,
-    fidelity_of,
-    judge,
-    miss_of,
-    oracle_of,
-    price_row,
-)
-from ctxdoc.pricing.cost import find_rates, tariff_of
+from ctxdoc.ledger.fidelity import Fidelity, fidelity_of
+from ctxdoc.ledger.miss import below_minimum_of, judge, miss_of
+from ctxdoc.ledger.request_cost import Row, oracle_of, price_row
+from ctxdoc.pricing.rates import find_rates
+from ctxdoc.pricing.tariff import tariff_of
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.render import Renderer
 from ctxdoc.prompt.segments import forced_tool
@@ -35,9 +28,12 @@ from ctxdoc.replay.growth import Growth, Turn, iter_growth
 from ctxdoc.replay.link import in_time
 from ctxdoc.replay.measure import passed_often
 from ctxdoc.replay.sessions import Parter, Session, named
-from ctxdoc.request.model import Log, Origin, Request, Section
+from ctxdoc.request.log import Log
+from ctxdoc.request.request import Request, Section
 from ctxdoc.request.traits import missing_of
-from ctxdoc.tokens.ledger import is_opaque
+from ctxdoc.request.usage import Origin
+from ctxdoc.tokens.estimate import is_opaque
+from ctxdoc.tokens.fingerprint import Locked, locked, stable_count
 
 TELL_EVERY = 64
 NO_SESSION = "nothing says which request came before it"

@@ -2,48 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from decimal import Decimal
-from enum import StrEnum
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ctxdoc.diagnosis.api_word import api_word
-from ctxdoc.diagnosis.by_counters import Rewrite
-from ctxdoc.diagnosis.causes import CAUSES, Case, Confidence, Group, Part
-from ctxdoc.diagnosis.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS
-from ctxdoc.diagnosis.diagnose import (
-    Finding,
-    bounded_loss,
-    find_causes,
-    is_daily,
-    read_instead,
-    wasted_tokens,
-)
-from ctxdoc.pricing.cost import Tariff, extra_passes_of, fees_of, price
+from ctxdoc.diagnosis.causes import Confidence
+from ctxdoc.ledger.fidelity import Fidelity
+from ctxdoc.pricing.cost import extra_passes_of, fees_of, price
+from ctxdoc.pricing.tariff import Tariff
 from ctxdoc.prompt.diff import Place
-from ctxdoc.providers import RULES
-from ctxdoc.replay.measure import passed_often
-from ctxdoc.request.model import Origin, Request, Section, Usage
-
-BY_COUNTERS_OF_ONE_PASS = ("provider_side_miss", "unexplained")
-"""Causes that rest on counters of a single pass over the prompt."""
-
-
-class Fidelity(StrEnum):
-    """How the simulated counters stand to the reported ones."""
-
-    WITHIN = "within"
-    """Each part within 3 % or 20 tokens."""
-    WARMED = "warmed outside"
-    """More was read than the log has written: calls that are not in it warmed the prefix."""
-    LESS = "read less"
-    """The rules let more be read than was."""
-    PASSES = "several passes"
-    """Server tools ran, and the counters add up several passes over the prompt."""
-    OTHER = "other split"
-    """As much was read; what was written and what paid in full differ."""
+from ctxdoc.request.request import Request
+from ctxdoc.request.usage import Origin, Usage
 
 
 class Miss(Struct, frozen=True, kw_only=True):
@@ -147,124 +118,6 @@ class Row(Struct, kw_only=True):
         return self.reported or self.simulated
 
 
-def fidelity_of(reported: Usage, simulated: Usage) -> Fidelity:
-    """Whether the model reproduces what was billed, and if not, in which way."""
-    pairs = (
-        (reported.cache_read, simulated.cache_read),
-        (reported.cache_write, simulated.cache_write),
-        (reported.uncached, simulated.uncached),
-    )
-    if all(_same(one, two) for one, two in pairs):
-        return Fidelity.WITHIN
-    if _same(*pairs[0]):
-        return Fidelity.OTHER
-    more = reported.cache_read > simulated.cache_read
-    return Fidelity.WARMED if more else Fidelity.LESS
-
-
-def _same(reported: int, simulated: int) -> bool:
-    return abs(reported - simulated) <= max(TOLERANCE_TOKENS, TOLERANCE_SHARE * reported)
-
-
-def judge(row: Row, case: Case) -> None:
-    """What a request missed, or wastes."""
-    if _is_plainly_healthy(case):
-        return
-    finding, also = find_causes(case)
-    cause, match = finding.cause, finding.match
-    often = passed_often(case.after.request) or passed_often(case.before.request)
-    if often and cause.id in BY_COUNTERS_OF_ONE_PASS:
-        return
-    for each in (finding, *also):
-        if each.cause.group is Group.ACCOUNTING and case.part is not Part.RECORD:
-            row.accounting = Accounting(
-                cause=each.cause.id,
-                confidence=each.match.confidence,
-                explanation=each.match.explanation,
-            )
-    row.corrected = case.after.corrected
-    if row.corrected is not None:
-        row.corrected_cost = price(row.corrected, row.tariff)
-    refused = case.part in (Part.REFUSAL, Part.RECORD)
-    lost = 0 if refused else bounded_loss(case)
-    row.daily = cause.id == "timestamp_in_prefix" and is_daily(case)
-    if lost > TOLERANCE_TOKENS or refused:
-        row.miss = Miss(
-            cause=cause.id,
-            confidence=match.confidence,
-            explanation=match.explanation + _beside(also, cause.id) + _api_text(case),
-            tokens=None if refused else lost,
-            cost=None if refused else _saved(case.counters, lost, row.tariff),
-            avoidable=finding.avoidable and not _lasts_longer(case, cause.id),
-            fix=match.fix,
-        )
-    elif case.is_loss:
-        return
-    elif cause.group is not Group.HEALTHY and finding.avoidable:
-        tokens = wasted_tokens(case, cause.id)
-        if tokens is None:
-            return
-        row.waste = Waste(
-            cause=cause.id,
-            explanation=match.explanation,
-            tokens=tokens,
-            cost=_saved(case.counters, tokens, row.tariff),
-        )
-
-
-def _lasts_longer(case: Case, cause: str) -> bool:
-    """Whether a longer lifetime would not have helped: there is none for the pause, or the prompt
-    changed as well."""
-    longer = (case.gap or 0) >= RULES.ttl_seconds["1h"]
-    return cause == "ttl_expired" and (longer or case.divergence is not None)
-
-
-def _beside(also: Sequence[Finding], cause: str) -> str:
-    """What changed beside a pause: either alone would have lost the prefix."""
-    names = [finding.cause.id for finding in also]
-    return f" Also: {', '.join(names)}." if names and cause == "ttl_expired" else ""
-
-
-def _api_text(case: Case) -> str:
-    word = api_word(case)
-    return f" The API says {word.reason}: {word.text}." if word is not None else ""
-
-
-def _is_plainly_healthy(case: Case) -> bool:
-    """Whether nothing is lost and no cause but the healthy ones could match: the history is marked,
-    and no tracker wrote a cost down. Most requests of a log are so."""
-    after = case.after
-    if case.part is not Part.NOTHING or case.is_loss or after.double_counted:
-        return False
-    response = case.before.request.response
-    if response is not None and response.compacted:
-        return False
-    if after.request.cost_reported is not None or case.before.request.cost_reported is not None:
-        return False
-    marks = after.prefix.breakpoints
-    return bool(marks) and after.prefix.segments[marks[-1]].section is Section.MESSAGES
-
-
-def miss_of(rewrite: Rewrite, usage: Usage, tariff: Tariff) -> Miss:
-    """The miss that counters alone show."""
-    return Miss(
-        cause=rewrite.cause,
-        confidence=rewrite.confidence,
-        explanation=rewrite.explanation,
-        tokens=rewrite.tokens,
-        cost=_saved(usage, rewrite.tokens, tariff),
-        avoidable=None
-        if rewrite.confidence is Confidence.POSSIBLE
-        else CAUSES[rewrite.cause].avoidable and not rewrite.lasting,
-    )
-
-
-def _saved(usage: Usage, tokens: int, tariff: Tariff) -> Decimal | None:
-    """USD that a request would have cost less, had so many tokens been read."""
-    paid, instead = price(usage, tariff), price(read_instead(usage, tokens), tariff)
-    return None if paid is None or instead is None else paid - instead
-
-
 def price_row(row: Row, request: Request, usage: Usage) -> None:
     """What a request cost, with its compaction passes and searches, and what it would have without a
     cache."""
@@ -295,13 +148,3 @@ def oracle_of(row: Row, least: Usage) -> Decimal | None:
         return None
     # Further passes and searches cost what they cost.
     return found + row.cost - (price(own, row.tariff) or Decimal(0))
-
-
-def below_minimum_of(case: Case) -> BelowMinimum | None:
-    """How much a marked prefix that nothing was cached of is too short by."""
-    after, counters = case.after, case.counters
-    marks = after.prefix.breakpoints
-    if not marks or counters.cache_read or counters.cache_write or case.refusal is not None:
-        return None
-    tokens, minimum = after.sizes.at(marks[-1]), after.prefix.rule.minimum
-    return BelowMinimum(tokens, minimum) if tokens < minimum else None

@@ -16,10 +16,11 @@ from msgspec import Struct
 
 from ctxdoc.ledger.ledger import Replay
 from ctxdoc.ledger.request_cost import Miss, Row
-from ctxdoc.pricing.cost import MILLION, extra_passes_of, find_rates, own_price_of, price
+from ctxdoc.pricing.cost import extra_passes_of, price
+from ctxdoc.pricing.rates import MILLION, find_rates, own_price_of
 from ctxdoc.pricing.table import OwnPrice
 from ctxdoc.providers import RULES
-from ctxdoc.request.model import Usage
+from ctxdoc.request.usage import Usage
 
 PARTS = ("uncached", "cache_read", "cache_write_5m", "cache_write_1h", "output")
 ZERO = Decimal(0)

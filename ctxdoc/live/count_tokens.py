@@ -23,7 +23,8 @@ from ctxdoc.live.double_send import Client
 from ctxdoc.providers import RULES
 from ctxdoc.request import codec
 from ctxdoc.request.codec import Json
-from ctxdoc.request.model import Body, Log, Request
+from ctxdoc.request.log import Log
+from ctxdoc.request.request import Body, Request
 
 PATH = "/v1/messages/count_tokens"
 PER_MINUTE = 1_000

@@ -17,15 +17,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ctxdoc.diagnosis.api_word import word_of
-from ctxdoc.diagnosis.causes.base import TOLERANCE_SHARE, TOLERANCE_TOKENS, Case
+from ctxdoc.diagnosis.case import TOLERANCE_SHARE, TOLERANCE_TOKENS, Case
 from ctxdoc.diagnosis.diagnose import DoubleSend, Sent
 from ctxdoc.errors import InputError
-from ctxdoc.pricing.cost import price, tariff_of
+from ctxdoc.pricing.cost import price
+from ctxdoc.pricing.tariff import tariff_of
 from ctxdoc.providers import RULES
 from ctxdoc.reading.formats.answer import response_of
 from ctxdoc.replay.measure import Exchange
-from ctxdoc.request.model import Origin, Usage
-from ctxdoc.tokens.ledger import ERROR_SHARE
+from ctxdoc.request.usage import Origin, Usage
+from ctxdoc.tokens.estimate import ERROR_SHARE
 
 PAUSE = 5.0
 """Seconds before the third sending: what was written is readable by then."""

@@ -13,7 +13,7 @@ from ctxdoc.prompt.segments import Segment
 from ctxdoc.request import codec
 from ctxdoc.request.codec import Json
 from ctxdoc.request.credentials import without_credentials
-from ctxdoc.request.model import Section
+from ctxdoc.request.request import Section
 
 CHUNK = 4096
 MAX_DEEPDIFF = 262_144

@@ -12,7 +12,7 @@ from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.segments import Segment
 from ctxdoc.providers import RULES
 from ctxdoc.request import codec
-from ctxdoc.request.model import Body, Section
+from ctxdoc.request.request import Body, Section
 
 
 class _Ids(Struct):

@@ -14,7 +14,7 @@ from msgspec import Struct
 from ctxdoc.prompt.segments import Segment, part_of
 from ctxdoc.providers import RULES, ModelRule
 from ctxdoc.request import codec
-from ctxdoc.request.model import Section
+from ctxdoc.request.request import Section
 
 
 class Mark(Struct, frozen=True, gc=False):

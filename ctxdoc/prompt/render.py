@@ -30,7 +30,8 @@ from ctxdoc.prompt.segments import (
 from ctxdoc.prompt.server_edits import keeps_all_thinking, parted_by_compaction, parted_by_edits
 from ctxdoc.providers import RULES, ModelRule
 from ctxdoc.request import codec
-from ctxdoc.request.model import Body, Marked, Request, Section, ServerEdit
+from ctxdoc.request.request import Body, Marked, Request, Section
+from ctxdoc.request.response import ServerEdit
 
 
 def render(request: Request) -> Prefix:

@@ -21,7 +21,7 @@ from ctxdoc.prompt import canonical
 from ctxdoc.providers import RULES, ModelRule
 from ctxdoc.request import codec
 from ctxdoc.request.codec import Json
-from ctxdoc.request.model import Body, Marked, Section
+from ctxdoc.request.request import Body, Marked, Section
 
 
 class Segment(Struct, frozen=True, kw_only=True):

@@ -17,7 +17,8 @@ from ctxdoc.prompt.segments import Segment, is_compaction, without_input, withou
 from ctxdoc.providers import RULES
 from ctxdoc.request import codec
 from ctxdoc.request.codec import Json
-from ctxdoc.request.model import Body, Section, ServerEdit
+from ctxdoc.request.request import Body, Section
+from ctxdoc.request.response import ServerEdit
 
 PATH = re.compile(r"messages\.(\d{1,9})\.content\.(\d{1,9})")
 """Where a dropped block stood (SDK 2.14.0)."""

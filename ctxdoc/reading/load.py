@@ -23,7 +23,9 @@ from ctxdoc.reading.formats.fold import Folder
 from ctxdoc.reading.formats.others import KEPT_BESIDE, refusal
 from ctxdoc.reading.formats.source import Document, Source, reason_of
 from ctxdoc.reading.message_threads import has_thread, stitched, without_content
-from ctxdoc.request.model import NULL, Log, Request, Skipped, Trait
+from ctxdoc.request.log import Log, Skipped, Trait
+from ctxdoc.request.request import Request
+from ctxdoc.request.response import NULL
 
 LOOSE = frozenset({"body", "flat", "openai_chat"})
 """Formats that are told by a member or two, which the sessions of other programs may have as well."""

@@ -13,7 +13,8 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from ctxdoc.request.model import NULL, Body, Marked, Request, has_server_blocks
+from ctxdoc.request.request import Body, Marked, Request
+from ctxdoc.request.response import NULL, has_server_blocks
 
 NOT_IN_LOG = "the thread's earlier request is not in the log"
 NO_RESPONSE = "the thread's earlier response is not in the log: its blocks are left out"

@@ -13,7 +13,7 @@ from base64 import b32encode
 from hashlib import blake2b
 from typing import Any
 
-from ctxdoc.images.size import blank_picture, picture_of
+from ctxdoc.images.file import blank_picture, picture_of
 
 KEPT_OF_BODY = frozenset(
     {

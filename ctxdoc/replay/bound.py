@@ -14,7 +14,8 @@ from itertools import accumulate
 
 from ctxdoc.prompt.segments import Segment
 from ctxdoc.replay.measure import Exchange, is_whole
-from ctxdoc.request.model import Request, Usage
+from ctxdoc.request.request import Request
+from ctxdoc.request.usage import Usage
 
 Block = tuple[str, str, bytes]
 """Tokenizer, role and digest of a block."""

@@ -14,7 +14,7 @@ from ctxdoc.prompt.diff import common_segments
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.segments import AT
 from ctxdoc.replay.measure import Exchange, Replayer
-from ctxdoc.request.model import Request, Section
+from ctxdoc.request.request import Request, Section
 
 EARLIEST = datetime.min.replace(tzinfo=UTC)
 RECENT = 64

@@ -7,22 +7,17 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ctxdoc.cache.simulator import (
-    FIRST_RESPONSE_SECONDS,
-    Cache,
-    Outcome,
-    Refusal,
-    Step,
-    find_refusal,
-    places_differ,
-)
+from ctxdoc.cache.breakpoint_rules import Refusal, find_refusal
+from ctxdoc.cache.simulator import FIRST_RESPONSE_SECONDS, Cache, Outcome, Step, places_differ
 from ctxdoc.prompt.diff import common_segments
 from ctxdoc.prompt.message_shape import shape_fault
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.render import SERVER_RESULTS, Renderer
 from ctxdoc.providers import RULES
-from ctxdoc.request.model import Origin, Request, Section, Usage
-from ctxdoc.tokens.ledger import Ledger, Sizes, Weigh, hidden_tokens, is_opaque, weight_of
+from ctxdoc.request.request import Request, Section
+from ctxdoc.request.usage import Origin, Usage
+from ctxdoc.tokens.estimate import Weigh, hidden_tokens, is_opaque, weight_of
+from ctxdoc.tokens.ledger import Ledger, Sizes
 
 
 class Exchange(Struct, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from ctxdoc.errors import InputError
 from ctxdoc.prompt.render import Renderer
-from ctxdoc.request.model import Request
+from ctxdoc.request.request import Request
 
 
 class Session(Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from ctxdoc.prompt.segments import Segment
 from ctxdoc.reports.printable import visible
 from ctxdoc.request import codec
 from ctxdoc.request.codec import Json
-from ctxdoc.request.model import Section
+from ctxdoc.request.request import Section
 
 FIRST_LINE = 36
 """Characters of a block's text that are shown."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ctxdoc.ledger.ledger import Replay
 from ctxdoc.ledger.request_cost import Row
 from ctxdoc.reports.base import Bar, Chart, Line
-from ctxdoc.request.model import Usage
+from ctxdoc.request.usage import Usage
 
 MOST_BARS = 400
 """More cannot be told apart at 800 pixels."""

@@ -25,7 +25,8 @@ from ctxdoc.reports.base import (
 )
 from ctxdoc.reports.excerpt import excerpt, snippet_of
 from ctxdoc.request.codec import Json
-from ctxdoc.request.model import Origin, Request, Section
+from ctxdoc.request.request import Request, Section
+from ctxdoc.request.usage import Origin
 
 SCHEMA = "ctxdoc/diagnose/1"
 TONES = {

@@ -10,7 +10,7 @@ from ctxdoc.ledger.forecast import Forecast, falls_of, forecast
 from ctxdoc.ledger.ledger import Grown, Replay
 from ctxdoc.replay.sessions import short_name
 from ctxdoc.reports.base import Row, counted, money_text, share_text
-from ctxdoc.request.model import Origin
+from ctxdoc.request.usage import Origin
 
 SHOWN = 3
 """Stretches of the dearest session."""

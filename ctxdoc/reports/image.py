@@ -19,7 +19,7 @@ from ctxdoc.images.size import (
     short_side,
     smaller_sizes,
 )
-from ctxdoc.pricing.cost import MILLION
+from ctxdoc.pricing.rates import MILLION
 from ctxdoc.pricing.table import Rates
 from ctxdoc.providers import ModelRule
 from ctxdoc.reports.base import (

@@ -9,8 +9,9 @@ from decimal import Decimal
 
 from ctxdoc.diagnosis.causes import CAUSES
 from ctxdoc.ledger.advice import Advice, advise, bridge_text
+from ctxdoc.ledger.fidelity import Fidelity
 from ctxdoc.ledger.ledger import Replay
-from ctxdoc.ledger.request_cost import Fidelity, Row
+from ctxdoc.ledger.request_cost import Row
 from ctxdoc.ledger.totals import Idle, Loss, Sum, Tokens, Totals, idle_of, losses_of, totals_of
 from ctxdoc.providers.rules import short_model_id
 from ctxdoc.replay.sessions import short_name
@@ -31,8 +32,9 @@ from ctxdoc.reports.blocks import kind_name, kinds_of, label_of, unused_names
 from ctxdoc.reports.chart import chart_of
 from ctxdoc.reports.growth import growth_rows
 from ctxdoc.reports.replay_json import COMPARED, replay_json, replay_records
-from ctxdoc.request.model import Origin, Skipped
-from ctxdoc.tokens.ledger import ERROR_SHARE
+from ctxdoc.request.log import Skipped
+from ctxdoc.request.usage import Origin
+from ctxdoc.tokens.estimate import ERROR_SHARE
 
 SHOWN_SESSIONS = 6
 SHOWN_CAUSES = 8

@@ -8,9 +8,10 @@ from decimal import Decimal
 
 from ctxdoc.diagnosis.causes import CAUSES
 from ctxdoc.ledger.advice import Advice
+from ctxdoc.ledger.fidelity import Fidelity
 from ctxdoc.ledger.forecast import Falls, falls_of, forecast
 from ctxdoc.ledger.ledger import Grown, Replay
-from ctxdoc.ledger.request_cost import Fidelity, Row
+from ctxdoc.ledger.request_cost import Row
 from ctxdoc.ledger.totals import (
     PARTS,
     Basis,
@@ -25,8 +26,8 @@ from ctxdoc.reports.base import Records, money_json
 from ctxdoc.reports.blocks import kind_name, label_of, unused_names
 from ctxdoc.reports.diagnose import said
 from ctxdoc.request.codec import Json
-from ctxdoc.request.model import Origin, Usage
-from ctxdoc.tokens.ledger import ERROR_SHARE
+from ctxdoc.request.usage import Origin, Usage
+from ctxdoc.tokens.estimate import ERROR_SHARE
 
 SCHEMA = "ctxdoc/replay/1"
 MOST_BLOCKS = 200

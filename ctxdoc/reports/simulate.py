@@ -32,7 +32,7 @@ from ctxdoc.reports.blocks import first_line
 from ctxdoc.reports.simulate_json import parameters_json, row_json, simulate_json
 from ctxdoc.request.codec import Json
 from ctxdoc.simulation.compare import Comparison, Form
-from ctxdoc.simulation.run import Lost, Row
+from ctxdoc.simulation.result import Lost, Row
 from ctxdoc.simulation.search import Found
 from ctxdoc.simulation.strategies import Spec, as_number
 

@@ -9,7 +9,7 @@ from ctxdoc.reports.base import money_json
 from ctxdoc.reports.blocks import first_line
 from ctxdoc.request.codec import Json
 from ctxdoc.simulation.compare import Comparison, Form
-from ctxdoc.simulation.run import Row
+from ctxdoc.simulation.result import Row
 from ctxdoc.simulation.search import Found
 
 SCHEMA = "ctxdoc/simulate/1"

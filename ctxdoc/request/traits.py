@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from ctxdoc.request.model import Log, Request, Trait
+from ctxdoc.request.log import Log, Trait
+from ctxdoc.request.request import Request
 
 MISSING: tuple[tuple[str, Callable[[Request], bool]], ...] = (
     ("no times: lifetimes, pauses and parallel starts", lambda r: r.at is None),

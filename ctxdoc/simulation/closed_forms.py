@@ -10,7 +10,8 @@ from math import sqrt
 
 from msgspec import Struct
 
-from ctxdoc.pricing.cost import Tariff, find_rates
+from ctxdoc.pricing.rates import find_rates
+from ctxdoc.pricing.tariff import Tariff
 
 
 class Factors(Struct, frozen=True):

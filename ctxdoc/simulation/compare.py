@@ -13,7 +13,7 @@ from ctxdoc.errors import InputError
 from ctxdoc.pricing.cost import dollars, meter_of
 from ctxdoc.providers import RULES
 from ctxdoc.replay.growth import Growth, Turn, iter_growth
-from ctxdoc.request.model import Usage
+from ctxdoc.request.usage import Usage
 from ctxdoc.simulation.closed_forms import (
     Factors,
     bare,
@@ -28,11 +28,13 @@ from ctxdoc.simulation.closed_forms import (
 )
 from ctxdoc.simulation.history.messages import Session
 from ctxdoc.simulation.placements import PLACEMENTS, Placement
-from ctxdoc.simulation.run import Row, Simulation, parse_specs
+from ctxdoc.simulation.result import Row
+from ctxdoc.simulation.run import Simulation
 from ctxdoc.simulation.search import Found, room_of
 from ctxdoc.simulation.strategies import STRATEGIES, Measure, Parameter, Spec, made
 from ctxdoc.simulation.strategies.compact import ASKED_TOKENS, Compact
 from ctxdoc.simulation.strategies.offload import PAYLOADS
+from ctxdoc.simulation.strategies.spec import parse_specs
 
 JOINED = ("offload+compact",)
 """Strategies that are compared together, where nothing is asked for."""

@@ -15,14 +15,16 @@ from ctxdoc.prompt.segments import AT, Segment
 from ctxdoc.providers import ModelRule
 from ctxdoc.request import codec
 from ctxdoc.request.codec import Json
-from ctxdoc.request.model import Body, Usage
+from ctxdoc.request.request import Body
+from ctxdoc.request.usage import Usage
 from ctxdoc.simulation.history.assemble import Prompt
 from ctxdoc.simulation.history.messages import SUMMARY_TOLD
 from ctxdoc.simulation.placements import Placement
-from ctxdoc.simulation.run import Sending, Simulation, by_server, parse_specs
+from ctxdoc.simulation.run import Sending, Simulation
 from ctxdoc.simulation.strategies import Spec
 from ctxdoc.simulation.strategies.compact import ASKED
-from ctxdoc.tokens.ledger import CHARACTERS_PER_TOKEN, weight_of
+from ctxdoc.simulation.strategies.spec import by_server, parse_specs
+from ctxdoc.tokens.estimate import CHARACTERS_PER_TOKEN, weight_of
 
 INDEX = re.compile(r"\[(\d+)\]$")
 ANSWER_ROOM = 4096

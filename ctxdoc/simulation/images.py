@@ -16,25 +16,16 @@ from urllib.parse import unquote_to_bytes
 from msgspec import Struct
 
 from ctxdoc.errors import InputError
-from ctxdoc.images.size import (
-    MANY,
-    MANY_SIDE,
-    MOST_BASE64,
-    MOST_REQUEST,
-    MOST_SIDE,
-    Picture,
-    blank_picture,
-    image_tokens,
-    iter_images,
-    picture_of,
-    read_picture,
-)
+from ctxdoc.images.file import Picture, blank_picture, iter_images, picture_of, read_picture
+from ctxdoc.images.limits import MANY, MANY_SIDE, MOST_REQUEST, MOST_SIDE
+from ctxdoc.images.size import MOST_BASE64, image_tokens
 from ctxdoc.ledger.block_costs import nano, write_rate
-from ctxdoc.pricing.cost import NANO, find_rates
+from ctxdoc.pricing.cost import NANO
+from ctxdoc.pricing.rates import find_rates
 from ctxdoc.prompt.segments import Segment
 from ctxdoc.providers import ModelRule
 from ctxdoc.request.codec import Json
-from ctxdoc.request.model import Usage
+from ctxdoc.request.usage import Usage
 from ctxdoc.simulation.history.messages import Call, Message, Session
 
 MOST_IMAGES = {False: 100, True: 600}

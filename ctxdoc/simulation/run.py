@@ -4,137 +4,25 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ctxdoc.cache.simulator import FIRST_RESPONSE, Cache, Step
-from ctxdoc.errors import InputError
 from ctxdoc.pricing.cost import Meter, dollars, meter_of
-from ctxdoc.prompt.segments import Segment
 from ctxdoc.replay.bound import PromptTree, warm_of
-from ctxdoc.request.model import Usage
+from ctxdoc.request.usage import Usage
 from ctxdoc.simulation.history.assemble import Lane, Prompt
 from ctxdoc.simulation.history.messages import Call, Head, Maker, Message, Session
 from ctxdoc.simulation.history.validity import BOUND_THINKING, OVER_WINDOW, Checker, has_thinking
 from ctxdoc.simulation.placements import Placement
-from ctxdoc.simulation.strategies import STRATEGIES, Extra, History, Sent, Spec, made
-from ctxdoc.tokens.ledger import Weigh, weight_of
+from ctxdoc.simulation.result import Lost, Row
+from ctxdoc.simulation.strategies import Extra, History, Sent, Spec
+from ctxdoc.simulation.strategies.spec import by_server
+from ctxdoc.tokens.estimate import Weigh, weight_of
 
 NO_HEAD = Head((), (), 0)
-
-
-class Lost(Struct, frozen=True, gc=False):
-    """A block that the model no longer sees, from some request on."""
-
-    segment: Segment
-    tokens: int
-    request: int
-    """Number of the request in the log."""
-
-
-class Row(Struct, frozen=True, kw_only=True):
-    """A strategy under a placement."""
-
-    specs: tuple[Spec, ...]
-    placement: Placement
-    requests: int
-    extra_calls: int
-    changed: int
-    """Requests that are not as they were recorded."""
-    usage: Usage
-    """All requests and further calls together."""
-    cost: Decimal | None
-    """USD of the requests that are priced, answers included where they are known; None where none is."""
-    cost_without_cache: Decimal | None
-    rewrites: int
-    """Requests whose prompt does not go on from the one before it."""
-    rewrote: tuple[tuple[int, int], ...]
-    """Their places from 0, and what each had sent before and sends again behind the change."""
-    rewritten_tokens: int
-    """What those had sent before, and send again at another place or behind a change."""
-    peak: int
-    """Tokens of the largest prompt."""
-    fits: bool
-    lost: tuple[Lost, ...]
-    warnings: Mapping[str, int]
-    """What the API would refuse, or what is not counted → requests."""
-    prompts: tuple[int, ...]
-    """Tokens of each request's prompt."""
-    costs: tuple[int | None, ...]
-    """Of each request with its further calls, as a meter counts."""
-
-    @property
-    def unpriced(self) -> int:
-        """Requests of models without a price: none of them is in the costs."""
-        return sum(cost is None for cost in self.costs)
-
-    @property
-    def name(self) -> str:
-        """The strategies as they are joined."""
-        return "+".join(spec.definition.id for spec in self.specs)
-
-    @property
-    def text(self) -> str:
-        """The strategies as they are typed."""
-        return "+".join(
-            spec.definition.id
-            + (":" if spec.given else "")
-            + ",".join(f"{key}={value}" for key, value in spec.given)
-            for spec in self.specs
-        )
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing was taken out, put in or sent again: its mark was never reached."""
-        return not (self.lost or self.extra_calls or self.changed)
-
-    @property
-    def lost_tokens(self) -> int:
-        """Tokens that the model does not see at some request that had them."""
-        return sum(item.tokens for item in self.lost)
-
-    def overtaken_at(self, other: Row) -> int | None:
-        """The request, from 1, from which on another row has cost more in all than this one, to the
-        end; None where it has not."""
-        ahead = total = 0
-        since: int | None = None
-        for number, (own, theirs) in enumerate(zip(self.costs, other.costs, strict=True), start=1):
-            if own is None or theirs is None:
-                continue
-            ahead += theirs - own
-            total += abs(theirs - own)
-            since = (since or number) if ahead > 0 else None
-        return since if total else None
-
-
-def parse_specs(text: str) -> tuple[Spec, ...]:
-    """`offload+compact:trigger=60000,keep_recent=2` as strategies in a row.
-
-    Raises UnknownNameError and InputError for what is none.
-    """
-    specs = []
-    for part in text.split("+"):
-        name, _, rest = part.strip().partition(":")
-        definition = STRATEGIES[name.strip()]
-        given: dict[str, str] = {}
-        for pair in filter(None, (pair.strip() for pair in rest.split(","))):
-            key, equals, value = pair.partition("=")
-            if not equals:
-                raise InputError(
-                    f"'{pair}' in '{text}' is no key=value",
-                    f"write {name}:key=value,key=value; 'ctxdoc explain {name}' lists the keys",
-                )
-            given[key] = value
-        specs.append(Spec(definition, tuple(given.items()), made(definition, given)))
-    return tuple(specs)
-
-
-def by_server(spec: Spec) -> bool:
-    """Whether the API does it, and the body stays as it is."""
-    return getattr(spec.strategy, "by", "client") == "server"
 
 
 class Sending(Struct, frozen=True, eq=False, gc=False):

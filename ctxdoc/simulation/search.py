@@ -13,8 +13,10 @@ from ctxdoc.errors import InputError
 from ctxdoc.images.size import PATCH, TIERS
 from ctxdoc.simulation.history.messages import Session
 from ctxdoc.simulation.placements import Placement
-from ctxdoc.simulation.run import Row, Simulation, parse_specs
+from ctxdoc.simulation.result import Row
+from ctxdoc.simulation.run import Simulation
 from ctxdoc.simulation.strategies import STRATEGIES, Measure, Spec, made, size_of
+from ctxdoc.simulation.strategies.spec import parse_specs
 
 COARSE = 24
 """Values that the first pass of an optimization tries."""

@@ -19,7 +19,8 @@ from ctxdoc.reading.formats.base import Item
 from ctxdoc.reading.formats.source import Source
 from ctxdoc.reading.formats.yaml_text import Entry, documents, entries
 from ctxdoc.reading.load import read_log
-from ctxdoc.request.model import Request, Skipped
+from ctxdoc.request.log import Skipped
+from ctxdoc.request.request import Request
 
 SAMPLES = Path(__file__).parents[2] / "fixtures" / "formats"
 IDS = ("vcrpy_parsed", "vcrpy", "r_vcr", "ruby_vcr", "go_vcr", "httpmock")

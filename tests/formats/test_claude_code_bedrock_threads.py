@@ -21,7 +21,10 @@ from ctxdoc.reading.formats.answer import read_answer
 from ctxdoc.reading.load import read_log
 from ctxdoc.reading.message_threads import stitched
 from ctxdoc.replay import sessions
-from ctxdoc.request.model import NULL, Body, Log, Request, Response, Skipped, Usage
+from ctxdoc.request.log import Log, Skipped
+from ctxdoc.request.request import Body, Request
+from ctxdoc.request.response import NULL, Response
+from ctxdoc.request.usage import Usage
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures" / "formats"
 MODEL = "claude-sonnet-5"

@@ -17,7 +17,8 @@ from ctxdoc.errors import CtxdocError
 from ctxdoc.reading.formats import FORMATS
 from ctxdoc.reading.formats.source import Source
 from ctxdoc.reading.load import read_log
-from ctxdoc.request.model import Log, Request, Skipped
+from ctxdoc.request.log import Log, Skipped
+from ctxdoc.request.request import Request
 
 SAMPLES = Path(__file__).parent.parent.parent / "fixtures" / "formats"
 CUTS = 100

@@ -18,7 +18,9 @@ from ctxdoc.reading.formats.answer import read_answer
 from ctxdoc.reading.formats.source import Source
 from ctxdoc.reading.formats.wire import OPENAI_BODY
 from ctxdoc.reading.load import read_log
-from ctxdoc.request.model import Log, Request, Skipped, Usage
+from ctxdoc.request.log import Log, Skipped
+from ctxdoc.request.request import Request
+from ctxdoc.request.usage import Usage
 
 SAMPLES = Path(__file__).parents[2] / "fixtures" / "formats"
 IDS = ("litellm", "openai_chat", "flat", "inspect_ai", "langfuse", "otlp")

@@ -16,7 +16,9 @@ from ctxdoc.reading.formats.answer import response_of
 from ctxdoc.reading.formats.source import HEAD, PIECE, Source
 from ctxdoc.reading.formats.transcript import Message, read_response
 from ctxdoc.reading.load import read_log
-from ctxdoc.request.model import Event, Log, Trait, Usage
+from ctxdoc.request.log import Log, Trait
+from ctxdoc.request.request import Event
+from ctxdoc.request.usage import Usage
 
 SAMPLES = Path(__file__).parents[2] / "fixtures" / "formats"
 T = "2026-11-20T09:00:00.000Z"

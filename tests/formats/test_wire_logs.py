@@ -19,7 +19,8 @@ from ctxdoc.reading.formats import FORMATS
 from ctxdoc.reading.formats.claude_tap import BLOB, COMPACT, MAX_RECORD
 from ctxdoc.reading.formats.httprr import MAX_RECORDS
 from ctxdoc.reading.load import read_log
-from ctxdoc.request.model import Log, Trait, Usage
+from ctxdoc.request.log import Log, Trait
+from ctxdoc.request.usage import Usage
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures" / "formats"
 SAMPLES = {

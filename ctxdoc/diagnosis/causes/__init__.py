@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ctxdoc.diagnosis.causes.base import Case, Cause, Confidence, Group, Match, Part
+from ctxdoc.diagnosis.case import Case, Confidence, Part
+from ctxdoc.diagnosis.cause import Cause, Group, Match
 from ctxdoc.registry import Registry
 
 CAUSES: Registry[Cause] = Registry(

@@ -7,18 +7,13 @@ from decimal import Decimal
 
 from msgspec.structs import replace
 
-from ctxdoc.diagnosis.causes.base import Case, Confidence, Match
-from ctxdoc.pricing.cost import (
-    Tariff,
-    extra_passes_of,
-    fees_of,
-    find_tier,
-    price,
-    tariff_of,
-    usd_text,
-)
+from ctxdoc.diagnosis.case import Case, Confidence
+from ctxdoc.diagnosis.cause import Match
+from ctxdoc.pricing.cost import extra_passes_of, fees_of, price, usd_text
+from ctxdoc.pricing.rates import find_tier
+from ctxdoc.pricing.tariff import Tariff, tariff_of
 from ctxdoc.replay.measure import Exchange
-from ctxdoc.request.model import Usage
+from ctxdoc.request.usage import Usage
 
 TOLERANCE = Decimal("0.01")
 """Relative difference below which two costs are the same: trackers round."""

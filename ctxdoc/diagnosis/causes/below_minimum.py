@@ -16,7 +16,8 @@ How sure it can be
 
 from __future__ import annotations
 
-from ctxdoc.diagnosis.causes.base import Case, Cause, Confidence, Group, Match, Part, capped
+from ctxdoc.diagnosis.case import Case, Confidence, Part
+from ctxdoc.diagnosis.cause import Cause, Group, Match, capped
 
 MEASURED = {"claude-sonnet-4-6": 2048}
 """Minimums that users measured above the documented one, tokens."""

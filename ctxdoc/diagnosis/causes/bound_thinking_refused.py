@@ -22,7 +22,8 @@ How sure it can be
 
 from __future__ import annotations
 
-from ctxdoc.diagnosis.causes.base import Case, Cause, Confidence, Group, Match, Part
+from ctxdoc.diagnosis.case import Case, Confidence, Part
+from ctxdoc.diagnosis.cause import Cause, Group, Match
 from ctxdoc.diagnosis.causes.content import quote
 from ctxdoc.diagnosis.causes.history import refuses_thinking
 

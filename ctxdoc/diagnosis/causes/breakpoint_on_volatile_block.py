@@ -16,9 +16,10 @@ How sure it can be
 
 from __future__ import annotations
 
-from ctxdoc.diagnosis.causes.base import Case, Cause, Group, Match, Part
+from ctxdoc.diagnosis.case import Case, Part
+from ctxdoc.diagnosis.cause import Cause, Group, Match
 from ctxdoc.diagnosis.causes.history import asks_anew
-from ctxdoc.request.model import Section
+from ctxdoc.request.request import Section
 
 
 def _match(case: Case) -> Match | None:

@@ -15,7 +15,8 @@ How sure it can be
 
 from __future__ import annotations
 
-from ctxdoc.diagnosis.causes.base import Case, Cause, Group, Match, Part
+from ctxdoc.diagnosis.case import Case, Part
+from ctxdoc.diagnosis.cause import Cause, Group, Match
 from ctxdoc.diagnosis.causes.content import refused_for
 
 

@@ -15,7 +15,7 @@ from enum import StrEnum
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from ctxdoc.diagnosis.causes.base import Confidence
+from ctxdoc.diagnosis.case import Confidence
 from ctxdoc.prompt.diff import common_length
 from ctxdoc.providers import RULES
 

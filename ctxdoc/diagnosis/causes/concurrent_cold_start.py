@@ -16,7 +16,8 @@ What to do
 
 from __future__ import annotations
 
-from ctxdoc.diagnosis.causes.base import Case, Cause, Confidence, Group, Match, Part, capped
+from ctxdoc.diagnosis.case import Case, Confidence, Part
+from ctxdoc.diagnosis.cause import Cause, Group, Match, capped
 from ctxdoc.diagnosis.causes.content import duration_text
 from ctxdoc.diagnosis.causes.undocumented import both_of_a_batch
 

@@ -12,7 +12,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ctxdoc.cache.simulator import places_differ
-from ctxdoc.diagnosis.causes.base import Case, Confidence, Match, Part, capped
+from ctxdoc.diagnosis.case import Case, Confidence, Part
+from ctxdoc.diagnosis.cause import Match, capped
 from ctxdoc.diagnosis.causes.changed_text import (
     Kind,
     changed_span,
@@ -40,7 +41,7 @@ from ctxdoc.providers import RULES
 from ctxdoc.replay.measure import Exchange
 from ctxdoc.request import codec
 from ctxdoc.request.codec import Json
-from ctxdoc.request.model import Request, Section
+from ctxdoc.request.request import Request, Section
 
 QUOTED = "\x02\x03"
 """Around text of a request in an explanation: the report decides whether it is shown."""

@@ -20,7 +20,8 @@ How sure it can be
 
 from __future__ import annotations
 
-from ctxdoc.diagnosis.causes.base import Case, Cause, Confidence, Group, Match, Part, capped
+from ctxdoc.diagnosis.case import Case, Confidence, Part
+from ctxdoc.diagnosis.cause import Cause, Group, Match, capped
 from ctxdoc.diagnosis.causes.content import forked
 from ctxdoc.diagnosis.causes.history import is_continued, quoted_history
 

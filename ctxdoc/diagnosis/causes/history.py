@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from ctxdoc.diagnosis.causes.base import Case
+from ctxdoc.diagnosis.case import Case
 from ctxdoc.diagnosis.causes.changed_text import changed_span, find_inserted_kind, similarity
 from ctxdoc.prompt.diff import Change, common_length
 from ctxdoc.prompt.prefix import Prefix
@@ -16,7 +16,7 @@ from ctxdoc.providers import RULES
 from ctxdoc.replay.measure import Exchange
 from ctxdoc.request import codec
 from ctxdoc.request.codec import Json
-from ctxdoc.request.model import Section
+from ctxdoc.request.request import Section
 
 SHORT = 80
 """Bytes up to which a message may be the same by chance, such as 'go on'."""

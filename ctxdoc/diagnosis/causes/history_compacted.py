@@ -17,7 +17,8 @@ What to do
 
 from __future__ import annotations
 
-from ctxdoc.diagnosis.causes.base import Case, Cause, Confidence, Group, Match, Part, capped
+from ctxdoc.diagnosis.case import Case, Confidence, Part
+from ctxdoc.diagnosis.cause import Cause, Group, Match, capped
 from ctxdoc.diagnosis.causes.history import looks_like_summary, message_count, replaced_by_few
 from ctxdoc.diagnosis.causes.server import is_compacted
 

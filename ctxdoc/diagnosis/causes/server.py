@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ctxdoc.diagnosis.causes.base import Case
+from ctxdoc.diagnosis.case import Case
 from ctxdoc.prompt.render import answer_of
 from ctxdoc.prompt.segments import is_compaction
-from ctxdoc.request.model import Section, ServerEdit
+from ctxdoc.request.request import Section
+from ctxdoc.request.response import ServerEdit
 
 
 def edits_of(case: Case) -> tuple[ServerEdit, ...]:

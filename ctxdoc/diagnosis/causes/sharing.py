@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from ctxdoc.cache.simulator import places_differ
-from ctxdoc.diagnosis.causes.base import Case
+from ctxdoc.diagnosis.case import Case
 from ctxdoc.diagnosis.causes.changed_text import Kind, changed_span, find_kinds
 from ctxdoc.diagnosis.causes.content import (
     find_key_order,
@@ -22,7 +22,7 @@ from ctxdoc.prompt.diff import Change
 from ctxdoc.prompt.segments import Segment
 from ctxdoc.request import codec
 from ctxdoc.request.codec import Json
-from ctxdoc.request.model import Request, Section
+from ctxdoc.request.request import Request, Section
 
 MOSTLY = 0.5
 """Share of tools and system prompt that has to be equal for two prompts to be those of one agent."""

@@ -18,7 +18,8 @@ What to do
 
 from __future__ import annotations
 
-from ctxdoc.diagnosis.causes.base import Case, Cause, Confidence, Group, Match, Part
+from ctxdoc.diagnosis.case import Case, Confidence, Part
+from ctxdoc.diagnosis.cause import Cause, Group, Match
 from ctxdoc.diagnosis.causes.history import thinking_dropped
 from ctxdoc.diagnosis.causes.server import edits_of
 

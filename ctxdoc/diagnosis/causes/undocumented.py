@@ -11,10 +11,11 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Raw
 
-from ctxdoc.diagnosis.causes.base import Case, Confidence, capped
+from ctxdoc.diagnosis.case import Case, Confidence
+from ctxdoc.diagnosis.cause import capped
 from ctxdoc.request import codec
 from ctxdoc.request.codec import Json
-from ctxdoc.request.model import Body, Request
+from ctxdoc.request.request import Body, Request
 
 MEMBERS = ("context_management", "inference_geo", "service_tier", "fallbacks", "container")
 """Members of a body that are read and are no known part of the prompt; of the container its skills

@@ -34,7 +34,8 @@ from msgspec.structs import replace
 from ctxdoc.reading.formats.base import UNREADABLE, Format, Item, text_of
 from ctxdoc.reading.formats.source import Source, reason_of
 from ctxdoc.reading.formats.transcript import BOUNDARIES, RESULT, Answers, Message, Notes, Part
-from ctxdoc.request.model import Event, Skipped, Trait
+from ctxdoc.request.log import Skipped, Trait
+from ctxdoc.request.request import Event
 
 SHAPES = (
     frozenset({"type", "session_id", "parent_tool_use_id", "message"}),

@@ -15,7 +15,8 @@ from ctxdoc.reading.formats import usage as counters
 from ctxdoc.reading.formats.base import text_of
 from ctxdoc.reading.formats.blocks import Blocks, content_of
 from ctxdoc.reading.formats.source import MAX_DOCUMENT
-from ctxdoc.request.model import Pass, Response, ServerEdit
+from ctxdoc.request.response import Response, ServerEdit
+from ctxdoc.request.usage import Pass
 
 DATA = re.compile(r"^data:[ \t]?(.*)$", re.MULTILINE)
 

@@ -16,7 +16,9 @@ from msgspec.structs import replace
 from ctxdoc.reading.formats.fold import Folded, Folder
 from ctxdoc.reading.formats.source import Document, Source, reason_of
 from ctxdoc.request.credentials import BODY_SECRETS, without_servers_secrets, without_tool_secrets
-from ctxdoc.request.model import NEUTRAL, NULL, Body, Request, Skipped, Trait
+from ctxdoc.request.log import Skipped, Trait
+from ctxdoc.request.request import NEUTRAL, Body, Request
+from ctxdoc.request.response import NULL
 
 Item = Request | Skipped
 MAX_COST = 1_000_000

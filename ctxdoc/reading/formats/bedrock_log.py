@@ -47,7 +47,10 @@ from ctxdoc.reading.formats.base import (
 from ctxdoc.reading.formats.source import Document, Source, reason_of
 from ctxdoc.reading.formats.usage import beside, count
 from ctxdoc.reading.formats.wire import is_messages_body
-from ctxdoc.request.model import NULL, Body, Request, Response, Skipped, Trait, Usage
+from ctxdoc.request.log import Skipped, Trait
+from ctxdoc.request.request import Body, Request
+from ctxdoc.request.response import NULL, Response
+from ctxdoc.request.usage import Usage
 
 NAME = "ModelInvocationLog"
 

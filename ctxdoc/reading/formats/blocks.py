@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from ctxdoc.request.model import NULL
+from ctxdoc.request.response import NULL
 
 _TEXTS = {
     "text_delta": "text",

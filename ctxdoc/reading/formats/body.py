@@ -20,7 +20,8 @@ from msgspec import Raw, Struct
 from ctxdoc.reading.formats.base import Format, Item, by_record, read_body
 from ctxdoc.reading.formats.fold import MARK
 from ctxdoc.reading.formats.source import Document, Source
-from ctxdoc.request.model import Request, Trait
+from ctxdoc.request.log import Trait
+from ctxdoc.request.request import Request
 
 
 class _Message(Struct):

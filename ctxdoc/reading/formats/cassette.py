@@ -10,7 +10,7 @@ from ctxdoc.reading.formats.base import UNREADABLE, Item, read_time, text_of
 from ctxdoc.reading.formats.source import Source, reason_of
 from ctxdoc.reading.formats.wire import Exchange, header, request_of
 from ctxdoc.reading.formats.yaml_text import PREFACE, Entry, recorded_body, text_headers
-from ctxdoc.request.model import Skipped
+from ctxdoc.request.log import Skipped
 
 INTERACTIONS = re.compile(
     PREFACE.encode() + rb"(version: [0-9]+[ \t]*\r?\n)?interactions:[ \t]*(?:\[\][ \t]*)?\r?\n"

@@ -37,7 +37,9 @@ from msgspec import Raw, Struct
 from ctxdoc.reading.formats.base import UNREADABLE, Format, Item, text_of
 from ctxdoc.reading.formats.source import Source, reason_of, shape_of
 from ctxdoc.reading.formats.transcript import BOUNDARIES, RESULT, Answers, Message, Notes, Part
-from ctxdoc.request.model import NULL, Event, Skipped, Trait
+from ctxdoc.request.log import Skipped, Trait
+from ctxdoc.request.request import Event
+from ctxdoc.request.response import NULL
 
 KNOWN = 8192
 """Lines of unnamed sub-agents that a further line may continue."""

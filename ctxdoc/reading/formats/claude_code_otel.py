@@ -60,7 +60,9 @@ from ctxdoc.reading.formats.otel_events import (
 )
 from ctxdoc.reading.formats.source import MAX_DOCUMENT, Source, reason_of
 from ctxdoc.reading.formats.usage import beside, count
-from ctxdoc.request.model import Body, Request, Response, Skipped, Trait
+from ctxdoc.request.log import Skipped, Trait
+from ctxdoc.request.request import Body, Request
+from ctxdoc.request.response import Response
 
 REQUEST_FILE, RESPONSE_FILE = ".request.json", ".response.json"
 BODY_FILES = (REQUEST_FILE, RESPONSE_FILE)

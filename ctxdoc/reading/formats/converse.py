@@ -14,7 +14,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ctxdoc.reading.formats.base import text_of
-from ctxdoc.request.model import NULL, Body
+from ctxdoc.request.request import Body
+from ctxdoc.request.response import NULL
 
 Block = dict[str, Any]
 SETTINGS = frozenset({"thinking", "output_config", "output_format", "anthropic_beta", "top_k"})

@@ -40,7 +40,9 @@ from ctxdoc.reading.formats.base import (
 )
 from ctxdoc.reading.formats.source import Document, Source
 from ctxdoc.reading.formats.wire import OPENAI_BODY, is_messages_body
-from ctxdoc.request.model import Body, Request, Response, Skipped, Trait
+from ctxdoc.request.log import Skipped, Trait
+from ctxdoc.request.request import Body, Request
+from ctxdoc.request.response import Response
 
 Values = Mapping[str, Any]
 COUNTERS = ("input_tokens", "prompt_tokens", "inputTokens", "promptTokenCount")

@@ -17,7 +17,7 @@ from typing import TypeAlias
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from ctxdoc.request.model import Body, Marked, Request
+from ctxdoc.request.request import Body, Marked, Request
 
 LANES = 512
 """Conversations that are held."""

@@ -29,7 +29,7 @@ from ctxdoc.reading.formats.cassette import interaction, is_go, requests_of
 from ctxdoc.reading.formats.source import Source
 from ctxdoc.reading.formats.wire import Exchange
 from ctxdoc.reading.formats.yaml_text import Entry, entries
-from ctxdoc.request.model import Trait
+from ctxdoc.request.log import Trait
 
 MILLISECONDS = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1, "µs": 1e-3, "μs": 1e-3, "ns": 1e-6}
 SPAN = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)(h|ms|m|s|µs|μs|ns)")

@@ -38,7 +38,7 @@ from ctxdoc.reading.formats.base import (
 )
 from ctxdoc.reading.formats.source import Document, Source
 from ctxdoc.reading.formats.wire import Exchange, request_of
-from ctxdoc.request.model import Trait
+from ctxdoc.request.log import Trait
 
 
 class _Content(Struct):

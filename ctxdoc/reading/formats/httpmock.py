@@ -28,7 +28,7 @@ from ctxdoc.reading.formats.cassette import requests_of
 from ctxdoc.reading.formats.source import Source
 from ctxdoc.reading.formats.wire import Exchange, header
 from ctxdoc.reading.formats.yaml_text import PREFACE, Entry, documents
-from ctxdoc.request.model import Trait
+from ctxdoc.request.log import Trait
 
 START = re.compile(PREFACE.encode() + rb"when:[ \t]*\r?\n[ \t]+[a-z_]+:")
 

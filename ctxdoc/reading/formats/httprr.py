@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from ctxdoc.reading.formats.base import UNREADABLE, Format, Item, read_time
 from ctxdoc.reading.formats.source import Source, reason_of
 from ctxdoc.reading.formats.wire import Exchange, header, request_of
-from ctxdoc.request.model import Skipped, Trait
+from ctxdoc.request.log import Skipped, Trait
 
 MAGIC = b"httprr trace v1\n"
 MAX_RECORDS = 100_000

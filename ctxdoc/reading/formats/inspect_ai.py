@@ -31,7 +31,8 @@ from ctxdoc.reading.formats.answer import response_of
 from ctxdoc.reading.formats.base import UNREADABLE, Format, Item, between, read_time, text_of
 from ctxdoc.reading.formats.source import Document, Source, reason_of
 from ctxdoc.reading.formats.wire import Exchange, answered
-from ctxdoc.request.model import Response, Skipped, Trait
+from ctxdoc.request.log import Skipped, Trait
+from ctxdoc.request.response import Response
 
 ATTACHMENT = "attachment://"
 MAX_REQUEST = 32 << 20

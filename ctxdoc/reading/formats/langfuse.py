@@ -40,7 +40,10 @@ from ctxdoc.reading.formats.base import (
 )
 from ctxdoc.reading.formats.source import Document, Source, reason_of
 from ctxdoc.reading.formats.wire import Exchange, answered, is_messages_body
-from ctxdoc.request.model import Request, Response, Skipped, Trait, Usage
+from ctxdoc.request.log import Skipped, Trait
+from ctxdoc.request.request import Request
+from ctxdoc.request.response import Response
+from ctxdoc.request.usage import Usage
 
 Values = Mapping[str, Any]
 HOLDERS = ("", "data[].", "observations[].", "data.")

@@ -42,7 +42,10 @@ from ctxdoc.reading.formats.base import (
 )
 from ctxdoc.reading.formats.source import Document, Source
 from ctxdoc.reading.formats.wire import OPENAI_BODY
-from ctxdoc.request.model import Request, Response, Skipped, Trait, Usage
+from ctxdoc.request.log import Skipped, Trait
+from ctxdoc.request.request import Request
+from ctxdoc.request.response import Response
+from ctxdoc.request.usage import Usage
 
 Values = Mapping[str, Any]
 PAYLOAD = "standard_logging_object"

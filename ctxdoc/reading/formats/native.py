@@ -37,7 +37,9 @@ from ctxdoc.reading.formats.base import (
 )
 from ctxdoc.reading.formats.source import Document, Source
 from ctxdoc.reading.formats.wire import EXCHANGE, OPENAI_ANSWER, kept_headers
-from ctxdoc.request.model import NULL, Request, Response, Skipped, Trait
+from ctxdoc.request.log import Skipped, Trait
+from ctxdoc.request.request import Request
+from ctxdoc.request.response import NULL, Response
 
 BODY = ("request.messages", "request.model")
 OTHERS = (*EXCHANGE, *OPENAI_ANSWER, "request.tools[].function")

@@ -48,7 +48,8 @@ from ctxdoc.reading.formats.wire import (
     is_openai_body,
     request_of,
 )
-from ctxdoc.request.model import Request, Skipped, Trait
+from ctxdoc.request.log import Skipped, Trait
+from ctxdoc.request.request import Request
 
 ROLE = re.compile(rb'"role"\s*:\s*"(\w+)"')
 """The role of a message; inside of a text the quotes would be escaped."""

@@ -35,7 +35,9 @@ from ctxdoc.reading.formats import usage as counters
 from ctxdoc.reading.formats.base import UNREADABLE, Format, Item, between, read_time, text_of
 from ctxdoc.reading.formats.source import Document, Source, reason_of
 from ctxdoc.reading.formats.wire import Exchange, answered, is_messages_body
-from ctxdoc.request.model import Response, Skipped, Trait, Usage
+from ctxdoc.request.log import Skipped, Trait
+from ctxdoc.request.response import Response
+from ctxdoc.request.usage import Usage
 
 Values = Mapping[str, Any]
 CALLS = ("chat", "text_completion", "generate_content", "completion")

@@ -40,7 +40,10 @@ from ctxdoc.reading.formats.base import (
     text_of,
 )
 from ctxdoc.reading.formats.source import Source, reason_of
-from ctxdoc.request.model import Event, Request, Response, Skipped, Trait, Usage
+from ctxdoc.request.log import Skipped, Trait
+from ctxdoc.request.request import Event, Request
+from ctxdoc.request.response import Response
+from ctxdoc.request.usage import Usage
 
 
 class _Message(Struct, rename="camel"):

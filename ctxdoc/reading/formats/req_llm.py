@@ -27,7 +27,7 @@ from msgspec import Struct
 from ctxdoc.reading.formats.base import Format, Item, by_document, read_base64, read_time
 from ctxdoc.reading.formats.source import Document, Source
 from ctxdoc.reading.formats.wire import Exchange, header, request_of
-from ctxdoc.request.model import Trait
+from ctxdoc.request.log import Trait
 
 
 class _Piece(Struct):

@@ -27,7 +27,7 @@ from ctxdoc.reading.formats.cassette import interaction, requests_of
 from ctxdoc.reading.formats.source import Source
 from ctxdoc.reading.formats.wire import Exchange
 from ctxdoc.reading.formats.yaml_text import PREFACE, Entry, entries
-from ctxdoc.request.model import Trait
+from ctxdoc.request.log import Trait
 
 START = re.compile(PREFACE.encode() + rb"http_interactions:[ \t]*(?:\[\][ \t]*)?\r?\n")
 

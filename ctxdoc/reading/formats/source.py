@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 
 from ctxdoc.errors import InputError
 from ctxdoc.reading.formats.fold import Folder
-from ctxdoc.request.model import Skipped
+from ctxdoc.request.log import Skipped
 
 PIECE = 1 << 20
 HEAD = 256 << 10

@@ -27,7 +27,7 @@ from msgspec import Struct
 from ctxdoc.reading.formats.base import Format, Item, by_document, read_time
 from ctxdoc.reading.formats.source import Document, Source
 from ctxdoc.reading.formats.wire import Exchange, header, request_of
-from ctxdoc.request.model import Trait
+from ctxdoc.request.log import Trait
 
 FOREIGN = frozenset({"request.timestamp", "request.body.b64", "captured_at", "interactions"})
 """What other recorders of the same shape have beside it."""

@@ -13,7 +13,9 @@ from ctxdoc.reading.formats import usage as counters
 from ctxdoc.reading.formats.answer import response_of
 from ctxdoc.reading.formats.base import UNREADABLE, Item, read_cost, read_time, text_of
 from ctxdoc.reading.formats.source import reason_of
-from ctxdoc.request.model import NULL, Event, Request, Response, Skipped
+from ctxdoc.request.log import Skipped
+from ctxdoc.request.request import Event, Request
+from ctxdoc.request.response import NULL, Response
 
 OPEN = 64
 """Answers whose further records are waited for; agents that run side by side interleave."""

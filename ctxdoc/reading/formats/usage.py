@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from ctxdoc.request.model import Usage
+from ctxdoc.request.usage import Usage
 
 MOST = 10**10
 """No counter of one request is larger."""

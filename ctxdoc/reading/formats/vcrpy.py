@@ -30,7 +30,7 @@ from ctxdoc.reading.formats.cassette import INTERACTIONS, interaction, is_go, re
 from ctxdoc.reading.formats.source import Source
 from ctxdoc.reading.formats.wire import Exchange
 from ctxdoc.reading.formats.yaml_text import PREFACE, Entry, entries
-from ctxdoc.request.model import Skipped, Trait
+from ctxdoc.request.log import Skipped, Trait
 
 LISTS = re.compile(
     PREFACE.encode() + rb"requests:[ \t]*\r?\n[ \t]*-[ \t]+"

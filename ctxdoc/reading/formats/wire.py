@@ -16,7 +16,9 @@ from ctxdoc.reading.formats import converse
 from ctxdoc.reading.formats.answer import read_answer, unpacked
 from ctxdoc.reading.formats.base import Item, read_body, text_of
 from ctxdoc.reading.formats.source import reason_of
-from ctxdoc.request.model import KEPT_HEADERS, Body, Request, Response, Skipped
+from ctxdoc.request.log import Skipped
+from ctxdoc.request.request import KEPT_HEADERS, Body, Request
+from ctxdoc.request.response import Response
 
 CALLS = re.compile(
     r"/v1/messages/?$|/chat/completions/?$|/responses/?$|/completions/?$|:(?:stream)?generateContent$|"

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from ctxdoc.errors import InputError
 from ctxdoc.reading.formats.source import MAX_DOCUMENT, Source, reason_of
-from ctxdoc.request.model import Skipped
+from ctxdoc.request.log import Skipped
 
 MAX_DEPTH = 200
 """Levels of lists and mappings in one another."""

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.segments import Segment
-from ctxdoc.request.model import Origin
+from ctxdoc.request.usage import Origin
 from ctxdoc.simulation.history.messages import Call, Head, Message
 from ctxdoc.tokens.ledger import Sizes
 

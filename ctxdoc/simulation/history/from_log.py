@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from ctxdoc.diagnosis.by_counters import Counted
 from ctxdoc.errors import NoRequestError
-from ctxdoc.pricing.cost import extra_passes_of, fees_of, price, tariff_of
+from ctxdoc.pricing.cost import extra_passes_of, fees_of, price
+from ctxdoc.pricing.tariff import tariff_of
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.render import Renderer
 from ctxdoc.prompt.segments import Segment
@@ -23,10 +24,11 @@ from ctxdoc.replay.link import Matcher, in_time
 from ctxdoc.replay.measure import Exchange, Replayer, is_whole, step_of
 from ctxdoc.replay.sessions import Parter, named
 from ctxdoc.request import codec
-from ctxdoc.request.model import Body, Log, Marked, Request, Trait
+from ctxdoc.request.log import Log, Trait
+from ctxdoc.request.request import Body, Marked, Request
 from ctxdoc.simulation.history.from_numbers import Heard
 from ctxdoc.simulation.history.messages import Call, Head, Message, Place, Session, message_of
-from ctxdoc.tokens.ledger import Weigh, weight_of
+from ctxdoc.tokens.estimate import Weigh, weight_of
 
 BY_COUNTERS = (
     "the log has no bodies of {count}: what a prompt grows by counts as the answer before it and one "

@@ -9,11 +9,11 @@ from datetime import UTC, datetime, timedelta
 from msgspec import Struct
 
 from ctxdoc.errors import InputError
-from ctxdoc.pricing.cost import Tariff
+from ctxdoc.pricing.tariff import Tariff
 from ctxdoc.prompt.segments import system_block
 from ctxdoc.providers import RULES
 from ctxdoc.request.codec import Json
-from ctxdoc.request.model import Usage
+from ctxdoc.request.usage import Usage
 from ctxdoc.simulation.history.messages import (
     Call,
     Head,

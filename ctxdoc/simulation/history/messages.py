@@ -15,13 +15,14 @@ from typing import TypeVar
 import msgspec
 from msgspec import Raw, Struct
 
-from ctxdoc.pricing.cost import Tariff
+from ctxdoc.pricing.tariff import Tariff
 from ctxdoc.prompt.segments import Segment, read_message
 from ctxdoc.providers import RULES, ModelRule
 from ctxdoc.request import codec
 from ctxdoc.request.codec import Json
-from ctxdoc.request.model import Request, Usage
-from ctxdoc.tokens.ledger import Weigh, weight_of
+from ctxdoc.request.request import Request
+from ctxdoc.request.usage import Usage
+from ctxdoc.tokens.estimate import Weigh, weight_of
 
 T = TypeVar("T")
 SUMMARY_TOLD = "[summary of "

@@ -23,7 +23,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ctxdoc.images.size import UNKNOWN_SIZE_TOKENS, image_tokens, iter_images, read_size
+from ctxdoc.images.file import iter_images, read_size
+from ctxdoc.images.size import UNKNOWN_SIZE_TOKENS, image_tokens
 from ctxdoc.prompt.segments import AT
 from ctxdoc.request.codec import Json
 from ctxdoc.simulation.history.messages import LEFT_OUT, Edit, Head, Message, pictured, text_block

@@ -20,7 +20,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Struct
 
-from ctxdoc.images.size import blank_picture, image_tokens, picture_of, shrunk
+from ctxdoc.images.file import blank_picture, picture_of, shrunk
+from ctxdoc.images.size import image_tokens
 from ctxdoc.request.codec import Json
 from ctxdoc.simulation.history.messages import Edit, Message, pictured
 from ctxdoc.simulation.strategies.base import PAYLOAD, PIXELS, Definition, History, Sent

@@ -1,4 +1,4 @@
-"""What a cause is, and the evidence that every cause looks at."""
+"""A request beside the one it goes on from: what was lost, and what each rule accounts for."""
 
 from __future__ import annotations
 
@@ -8,26 +8,19 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from ctxdoc.cache.simulator import Outcome, Refusal
+from ctxdoc.cache.breakpoint_rules import Refusal
+from ctxdoc.cache.simulator import Outcome
 from ctxdoc.prompt.diff import Change
 from ctxdoc.replay.measure import Exchange
-from ctxdoc.request.model import Origin, Section, Usage
+from ctxdoc.request.request import Section
+from ctxdoc.request.usage import Origin, Usage
 
 TOLERANCE_TOKENS = 20
 """A difference of so few tokens is no loss."""
+
+
 TOLERANCE_SHARE = 0.03
 """Relative error of a computed size."""
-
-
-class Group(StrEnum):
-    """What kind of thing a cause is."""
-
-    CONTENT = "content"
-    SETTINGS = "settings"
-    MARKERS = "markers"
-    TIME_AND_PLACE = "time and place"
-    ACCOUNTING = "accounting"
-    HEALTHY = "healthy"
 
 
 class Confidence(IntEnum):
@@ -176,47 +169,3 @@ class Case(Struct, frozen=True, kw_only=True, dict=True):
 def _kind(change: Change) -> str:
     segment = change.after or change.before
     return segment.kind if segment else ""
-
-
-class Match(Struct, frozen=True, kw_only=True):
-    """What a cause found in a case."""
-
-    explanation: str
-    """One or two sentences about this case."""
-    confidence: Confidence
-    pointer: str = ""
-    """Where it was seen; empty for what is no place in the body."""
-    leading: bool = True
-    """Whether it explains the first difference at that place, and not a later one."""
-    fix: str = ""
-    """What to change in this case, where it is not what the cause says."""
-    avoidable: bool = True
-    """Whether this case could be avoided, where the cause can."""
-
-
-class Cause(Struct, frozen=True, kw_only=True):
-    """A named reason for which tokens that could have been read were not."""
-
-    id: str
-    title: str
-    group: Group
-    parts: frozenset[Part]
-    """The parts of a loss that it can explain."""
-    fix: str
-    """What to change, in one or two sentences."""
-    match: Callable[[Case], Match | None]
-    avoidable: bool = True
-    fallback: bool = False
-    """Whether it stands for what no other cause explains."""
-    by_counters: bool = False
-    """Whether only a log without bodies shows it."""
-    unstable: bool = False
-    """Whether it is a prefix that nobody meant to change: a gate breaks on it unless it is allowed."""
-    general: bool = False
-    """Whether it says no more than that a place changed: not worth repeating beside a cause that
-    knows how."""
-
-
-def capped(proof: Confidence, ceiling: Confidence) -> Confidence:
-    """The weaker of a proof and a ceiling."""
-    return min(proof, ceiling)

@@ -1,4 +1,4 @@
-"""The values that the parts of ctxdoc hand to each other."""
+"""One call to a model: its body, headers and time."""
 
 from __future__ import annotations
 
@@ -12,33 +12,8 @@ from functools import lru_cache
 import msgspec
 from msgspec import Raw, Struct
 
-
-class Origin(StrEnum):
-    """Where a number comes from."""
-
-    REPORTED = "reported"
-    """Stated by the API."""
-    CALIBRATED = "calibrated"
-    """Shared out inside an interval whose ends were reported."""
-    ESTIMATED = "estimated"
-    """Made from characters, without any counter."""
-    SIMULATED = "simulated"
-    """Computed by the cache model."""
-    NONE = "none"
-
-
-class Trait(StrEnum):
-    """What a log format can tell."""
-
-    EXACT_BYTES = "exact bytes"
-    """Bodies stand in the log as they were sent."""
-    PARSED_BYTES = "parsed bodies"
-    """Bodies are there, but key order and spelling may be the recorder's."""
-    TIME = "time"
-    USAGE = "usage"
-    HEADERS = "headers"
-    SESSION = "session"
-    """The log says which requests belong together."""
+from ctxdoc.request.response import NULL, Response, ServerEdit
+from ctxdoc.request.usage import Usage
 
 
 class Event(StrEnum):
@@ -67,72 +42,8 @@ class Section(StrEnum):
     NONE = "none"
 
 
-class Usage(Struct, frozen=True, kw_only=True, gc=False):
-    """The tokens of one request, in parts that do not overlap."""
-
-    uncached: int
-    """Input neither read from nor written to the cache."""
-    cache_read: int
-    cache_write_5m: int
-    cache_write_1h: int
-    output: int = 0
-    split_known: bool = True
-    """Whether the lifetimes of the writes were stated; if not, all count as 5m."""
-    contradiction: str = ""
-    """How the recorded parts contradict each other, if they do."""
-
-    @property
-    def cache_write(self) -> int:
-        """Both lifetimes together."""
-        return self.cache_write_5m + self.cache_write_1h
-
-    @property
-    def input(self) -> int:
-        """The whole prompt."""
-        return self.uncached + self.cache_read + self.cache_write
-
-
-class Pass(Struct, frozen=True, kw_only=True, gc=False):
-    """One pass of a model over a prompt, of an answer that took several (`usage.iterations`)."""
-
-    kind: str
-    """`message`, `compaction`, `advisor_message` or `fallback_message`."""
-    usage: Usage
-    model: str = ""
-    """Who ran it, where it is said; else the model that answered."""
-
-    @property
-    def is_extra(self) -> bool:
-        """Whether its tokens are outside of the counters of the answer (SDK 2.14.0; advisor page,
-        2026-08)."""
-        return self.kind in EXTRA_PASSES
-
-
-EXTRA_PASSES = frozenset({"compaction", "advisor_message"})
-
-
-class ServerEdit(Struct, frozen=True, kw_only=True, gc=False):
-    """What the API did to the prompt of a request by itself, as its answer says it.
-
-    From `context_management.applied_edits` (context-editing page, 2026-10-08) and
-    `input_transformations` (SDK 2.14.0).
-    """
-
-    kind: str
-    """`clear_tool_uses`, `clear_thinking` or `thinking_dropped`."""
-    count: int = 0
-    """Tool uses or turns of thinking that were cleared, the oldest first; of dropped blocks 1."""
-    tokens: int = 0
-    """Input tokens that were cleared, as the API counts them."""
-    path: str = ""
-    """Of a dropped block: where it stands in the body."""
-
-
 BLOTTED = "redacted"
 """In the ids of some recorders."""
-
-NULL = Raw(b"null")
-"""A member that is left out; for the cache the same as an explicit null."""
 
 
 class Marked(Struct, frozen=True, gc=False):
@@ -186,83 +97,6 @@ class Body(Struct, frozen=True):
     """Set on a body that creates a message thread, and on one that is only the end of it."""
     others: tuple[tuple[str, bytes], ...] = msgspec.field(name="", default=())
     """Members that have no field here and are not known to be neutral, by name; see `NEUTRAL`."""
-
-
-class Response(Struct, frozen=True, kw_only=True, gc=False):
-    """What came back, as far as the cache is concerned."""
-
-    id: str = ""
-    model: str = ""
-    error: str = ""
-    """The API's message when it refused the request."""
-    usage: Usage | None = None
-    speed: str = ""
-    batch: bool = False
-    us_only: bool = False
-    """Billed at the price of US-only inference."""
-    passes: tuple[Pass, ...] = ()
-    """The passes that the answer lists, where they are more than the one that the usage counts."""
-    several_passes: bool = False
-    """Whether server tools ran, so that the counters may add up several passes over the prompt."""
-    edits: tuple[ServerEdit, ...] = ()
-    """What the API took out of the prompt before the model saw it."""
-    compacted: bool = False
-    """Whether the answer begins with a compaction block: it was given behind the summary in it."""
-    searches: int = 0
-    """Searches of the web, which are billed by number."""
-    called: tuple[str, ...] = ()
-    """Names of the tools that it calls."""
-    miss_reason: str = ""
-    """The API's own word on a cache miss."""
-    notes: tuple[str, ...] = ()
-    """What could not be read of it."""
-    content: Raw = NULL
-    """The blocks, where a later request is held beside them: the results of server tools and
-    compaction blocks were in the prompt of this request already. Of other answers they are held
-    while reading: a message thread goes on from them."""
-
-    @property
-    def extra_passes(self) -> tuple[Pass, ...]:
-        """Passes whose tokens the usage leaves out: compactions and advisors."""
-        return tuple([each for each in self.passes if each.is_extra])
-
-    @property
-    def prompt_passes(self) -> tuple[Usage, ...]:
-        """The counters of each pass of the model itself, where they are listed; the first is that over
-        the prompt as it was sent."""
-        if not self.passes:
-            return ()
-        return tuple([each.usage for each in self.passes if each.kind == "message"])
-
-
-class _Block(Struct):
-    type: str = ""
-
-
-_SERVER_BLOCK = re.compile(
-    rb'"(?:server_tool_use|mcp_tool_use|\w+_tool_result|compaction)"', re.ASCII
-)
-
-
-def has_server_blocks(content: Raw) -> bool:
-    """Whether the blocks of an answer hold a compaction, or calls of server tools or their results:
-    what the API itself put behind the prompt of the request."""
-    if not _SERVER_BLOCK.search(bytes(content)):
-        return False
-    try:
-        blocks = msgspec.json.decode(content, type=list[_Block])
-    except (msgspec.MsgspecError, RecursionError):
-        return False
-    return any(is_server_block(block.type) for block in blocks)
-
-
-def is_server_block(kind: str) -> bool:
-    """Whether a block of that type is the API's own, and no call or text of the model alone."""
-    return kind in SERVER_BLOCKS or (kind.endswith("_tool_result") and kind != "tool_result")
-
-
-SERVER_BLOCKS = frozenset({"server_tool_use", "mcp_tool_use", "compaction"})
-"""Besides the results, whose types end in `_tool_result` (SDK 2.14.0)."""
 
 
 class Request(Struct, frozen=True, kw_only=True, gc=False):
@@ -388,31 +222,8 @@ PLACE_HEADERS = (
 """Entries are parted by organization and workspace, and each upstream has its own
 (prompt-caching page, 2026-10-08)."""
 
+
 KEPT_HEADERS = frozenset(
     (*PLACE_HEADERS, "anthropic-beta", "anthropic-version", "user-agent", "request-id")
 )
 """The headers that readers may keep: none can hold a secret."""
-
-
-class Skipped(Struct, frozen=True, gc=False):
-    """A record that is no request, and why."""
-
-    source: str
-    line: int
-    reason: str
-    other: bool = False
-    """Whether it is in its place and was never meant to be one: a tool result of a transcript, a
-    call to another service."""
-
-
-class Log(Struct, frozen=True, kw_only=True):
-    """Requests in the order of the log, and what was passed over."""
-
-    requests: tuple[Request, ...]
-    skipped: tuple[Skipped, ...] = ()
-    traits: frozenset[Trait] = frozenset()
-    """What every format that was read carries."""
-    formats: tuple[str, ...] = ()
-    files: int = 1
-    records: int = 0
-    """Records that were read, those of one response and the skipped ones counted each."""
