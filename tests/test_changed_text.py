@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ctxdoc.diagnosis.case import Confidence
-from ctxdoc.diagnosis.causes.changed_text import (
+from ctxdoc.diagnosis.changed_text import (
     Kind,
     changed_span,
     find_kind,
@@ -13,7 +13,7 @@ from ctxdoc.diagnosis.causes.changed_text import (
     judge_value,
     similarity,
 )
-from ctxdoc.diagnosis.causes.reordered import MAX_TEXT, Order, find_order
+from ctxdoc.diagnosis.reordered import MAX_TEXT, Order, find_order
 
 PROSE = "You are a careful agent. Read the file before you edit it, and answer in one line.\n"
 

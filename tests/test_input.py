@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from ctxdoc.cli.app import main
 from ctxdoc.errors import InputError, NoRequestError
 from ctxdoc.reading.formats.base import read_duration, read_time
-from ctxdoc.reading.formats.source import MAX_DOCUMENT
 from ctxdoc.reading.load import read_log, read_request
+from ctxdoc.reading.source import MAX_DOCUMENT
 from ctxdoc.request.log import Trait
 from tests.sessions import first_body, lines, marked
 

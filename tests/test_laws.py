@@ -13,13 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from ctxdoc.diagnosis.diagnose import diagnose_log, find_causes, iter_cases
+from ctxdoc.diagnosis.diagnose import diagnose_log, iter_cases
+from ctxdoc.diagnosis.find import find_causes
 from ctxdoc.ledger.ledger import replay
 from ctxdoc.prompt.diff import find_divergence, first_difference, prompt_difference
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.render import render
 from ctxdoc.reading.formats import FORMATS
-from ctxdoc.reading.formats.source import Source
+from ctxdoc.reading.source import Source
 from ctxdoc.request.log import Log
 from ctxdoc.request.request import Body, Request
 from ctxdoc.request.usage import Origin

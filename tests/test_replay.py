@@ -21,7 +21,7 @@ from ctxdoc.ledger.ledger import Replay, replay
 from ctxdoc.reading.load import read_log
 from ctxdoc.replay.link import in_time
 from ctxdoc.reports.blocks import kinds_of
-from ctxdoc.reports.replay_json import replay_json
+from ctxdoc.reports.json.replay import replay_json
 from tests.sessions import (
     SESSION,
     START,

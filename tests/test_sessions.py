@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ctxdoc.reading.formats import FORMATS
-from ctxdoc.reading.formats.source import Source
+from ctxdoc.reading.source import Source
 from ctxdoc.replay.sessions import part
 from ctxdoc.request.request import Request
 from tests.sessions import demo_session, lines

@@ -24,7 +24,7 @@ from ctxdoc.prompt.render import render
 from ctxdoc.providers import RULES
 from ctxdoc.reading.load import read_log, read_request
 from ctxdoc.replay.sessions import part
-from ctxdoc.reports.replay_json import COMPARED
+from ctxdoc.reports.json.replay import COMPARED
 from ctxdoc.request.request import Request
 from ctxdoc.simulation.compare import compare
 from ctxdoc.simulation.history.from_log import recorded_session

@@ -914,7 +914,7 @@ def test_counters_alone_make_a_session() -> None:
     from io import BytesIO
 
     from ctxdoc.reading.formats import FORMATS
-    from ctxdoc.reading.formats.source import Source
+    from ctxdoc.reading.source import Source
     from ctxdoc.request.request import Request
 
     found = FORMATS["claude_code"].read(Source("-", BytesIO(lines(rows).encode())))

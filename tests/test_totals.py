@@ -19,8 +19,8 @@ from ctxdoc.ledger.forecast import falls_of, forecast
 from ctxdoc.ledger.ledger import Replay, replay
 from ctxdoc.ledger.totals import idle_of, losses_of, totals_of
 from ctxdoc.reading.load import read_log
+from ctxdoc.reports.json.replay import replay_json
 from ctxdoc.reports.replay import replay_report
-from ctxdoc.reports.replay_json import replay_json
 from ctxdoc.simulation.history.from_log import recorded_session
 from ctxdoc.simulation.placements import PLACEMENTS
 from ctxdoc.simulation.run import Simulation
@@ -393,8 +393,8 @@ def verdict(tmp_path: Path, cost: str, model: str = "claude-sonnet-4-5", **usage
     second |= {"cost_usd": float(cost)}
     path = tmp_path / "log.jsonl"
     path.write_text(lines([first, second]))
+    from ctxdoc.diagnosis.accounting import find_wrong_rate
     from ctxdoc.diagnosis.attribution import iter_cases
-    from ctxdoc.diagnosis.causes.accounting import find_wrong_rate
 
     *_, last = iter_cases(read_log([str(path)]).requests)
     found = find_wrong_rate(last)

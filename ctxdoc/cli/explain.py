@@ -10,7 +10,7 @@ import typer
 
 from ctxdoc.cli.command import Command
 from ctxdoc.cli.options import emit
-from ctxdoc.cli.topics import TOPICS
+from ctxdoc.cli.pages import TOPICS
 from ctxdoc.diagnosis.causes import CAUSES, Group
 from ctxdoc.errors import UnknownNameError
 from ctxdoc.reading.formats import FORMATS

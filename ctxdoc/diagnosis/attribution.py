@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from ctxdoc.cache.simulator import Outcome, Relax, places_differ
 from ctxdoc.diagnosis.api_word import api_word
 from ctxdoc.diagnosis.case import TOLERANCE_SHARE, TOLERANCE_TOKENS, Case, Part
-from ctxdoc.diagnosis.causes.changed_text import similarity
-from ctxdoc.diagnosis.causes.content import similar_systems, tool_names
-from ctxdoc.diagnosis.causes.history import (
+from ctxdoc.diagnosis.changed_text import similarity
+from ctxdoc.diagnosis.evidence import similar_systems, tool_names
+from ctxdoc.diagnosis.history_edits import (
     INJECTED,
     asks_anew,
     looks_like_summary,
@@ -19,8 +19,8 @@ from ctxdoc.diagnosis.causes.history import (
     quoted_history,
     text_of,
 )
-from ctxdoc.diagnosis.causes.sharing import has_other_user, is_promised, sharable_tokens
-from ctxdoc.diagnosis.causes.undocumented import both_of_a_batch
+from ctxdoc.diagnosis.sharing import has_other_user, is_promised, sharable_tokens
+from ctxdoc.diagnosis.undocumented import both_of_a_batch
 from ctxdoc.errors import NoRequestError
 from ctxdoc.prompt.diff import Change, common_length, common_segments, find_divergence, iter_changes
 from ctxdoc.prompt.prefix import Prefix

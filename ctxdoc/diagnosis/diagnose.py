@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from enum import StrEnum
-from functools import cache
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ctxdoc.cache.simulator import Cache
 from ctxdoc.diagnosis.attribution import case_of_pair, iter_cases, iter_in_time
-from ctxdoc.diagnosis.case import TOLERANCE_SHARE, TOLERANCE_TOKENS
-from ctxdoc.diagnosis.causes import CAUSES, Case, Cause, Group, Match, Part
-from ctxdoc.diagnosis.causes.changed_text import DAYS
-from ctxdoc.diagnosis.causes.content import repeated_uncached
-from ctxdoc.diagnosis.causes.history import ids_regenerated, refuses_thinking
+from ctxdoc.diagnosis.case import TOLERANCE_TOKENS
+from ctxdoc.diagnosis.causes import Case, Group, Part
+from ctxdoc.diagnosis.find import Finding, find_causes, first_difference
+from ctxdoc.diagnosis.history_edits import refuses_thinking
+from ctxdoc.diagnosis.loss import Cost, cost_of, wasted_tokens
 from ctxdoc.errors import NoRequestError
 from ctxdoc.pricing.cost import price
 from ctxdoc.pricing.tariff import tariff_of
 from ctxdoc.prompt.diff import (
     Place,
     body_difference,
-    find_unrendered,
     prompt_difference,
     structural_changes,
 )
@@ -44,23 +42,6 @@ class State(StrEnum):
     BELOW_MINIMUM = "below_minimum"
     COLD = "cold"
     UNKNOWN = "unknown"
-
-
-class Finding(Struct, frozen=True, kw_only=True):
-    """One cause in one request."""
-
-    cause: Cause
-    match: Match
-
-    @property
-    def fix(self) -> str:
-        """What to change."""
-        return self.match.fix or self.cause.fix
-
-    @property
-    def avoidable(self) -> bool:
-        """Whether something can be done about it."""
-        return self.cause.avoidable and self.match.avoidable
 
 
 class Sent(Struct, frozen=True, kw_only=True):
@@ -97,23 +78,6 @@ class Comparison(Struct, frozen=True):
     """What else changed, one line each."""
     bodies_known: bool = True
     """Whether the log holds both bodies as they were sent."""
-
-
-class Cost(Struct, frozen=True):
-    """USD for the later request; None where the model is unpriced."""
-
-    paid: Decimal | None
-    """By the counters as they were reported."""
-    if_hit: Decimal | None
-    corrected: Decimal | None = None
-    """Without the cached tokens that the log counts twice; None where it does not."""
-
-    @property
-    def lost(self) -> Decimal | None:
-        """What the miss cost."""
-        if self.paid is None or self.if_hit is None:
-            return None
-        return self.paid - self.if_hit
 
 
 class Diagnosis(Struct, frozen=True, kw_only=True):
@@ -267,117 +231,6 @@ def _diagnosis(case: Case, *, always_diff: bool = False, quick: bool = False) ->
     )
 
 
-class Drift(Struct, frozen=True, kw_only=True):
-    """A prompt that should have been the same as another, and is not."""
-
-    finding: Finding
-    place: Place
-    tokens: int
-    """Estimated tokens of the marked prefix from the first block that differs on."""
-    daily: bool
-    """Whether only a day is another one: it holds for as long as most sessions do."""
-
-
-def find_drift(before: Request, after: Request) -> Drift | None:
-    """Where a prompt leaves another one ahead of that one's last breakpoint, or of its end where it has
-    none; None where it does not.
-
-    Raises NoRequestError for a body that cannot be rendered.
-    """
-    case = case_of_pair(before, after)
-    change, prefix = case.divergence, case.before.prefix
-    marks = prefix.breakpoints
-    end = marks[-1] if marks else len(prefix.segments) - 1
-    if change is None or change.index > end:
-        return None
-    sizes = case.before.sizes
-    tokens = max(0, sizes.at(end) - sizes.at(change.index - 1))
-    lost = max(tokens, TOLERANCE_TOKENS + 1)
-    # Whether the cache would have held it is not asked: short prompts of a test are judged as well.
-    case = replace(
-        case,
-        cached=lost,
-        lost=lost,
-        parts={**case.parts, Part.DIVERGENCE: lost},
-        part=Part.DIVERGENCE,
-        related=True,
-        refusal=None,
-        same_response=False,
-    )
-    finding, _ = find_causes(case)
-    daily = finding.cause.id == "timestamp_in_prefix" and is_daily(case)
-    return Drift(finding=finding, place=change.place, tokens=tokens, daily=daily)
-
-
-def is_daily(case: Case) -> bool:
-    """Whether the first difference is a day and no time of it: the prefix holds until midnight."""
-    place = case.divergence.place if case.divergence else None
-    if place is None or not isinstance(place.before, str) or not isinstance(place.after, str):
-        return False
-    return DAYS.sub("", place.before) == DAYS.sub("", place.after)
-
-
-def find_causes(case: Case) -> tuple[Finding, tuple[Finding, ...]]:
-    """The cause that explains the largest part of the loss at the first difference, and the other
-    true ones."""
-    found: list[Finding] = []
-    for cause in _causes_of(_open_parts(case)):
-        match = cause.match(case)
-        if match is not None:
-            found.append(Finding(cause=cause, match=match))
-    primary = next((finding for finding in found if _explains(finding, case)), None)
-    if primary is None:
-        last = CAUSES[CAUSES.names[-1]]
-        match = last.match(case)
-        assert match is not None
-        primary = Finding(cause=last, match=match)
-    also = [f for f in found if f is not primary and _worth_saying(f, primary)]
-    return primary, tuple(also)
-
-
-def _open_parts(case: Case) -> frozenset[Part]:
-    """The parts of the loss that are there to be explained, and the accounting beside it."""
-    if case.part is Part.RECORD:
-        return frozenset((Part.RECORD, Part.ACCOUNTING))
-    if case.part in (Part.REFUSAL, Part.COLD, Part.NEVER_CACHED):
-        return frozenset((case.part, Part.ACCOUNTING, Part.NOTHING))
-    if case.part is Part.NOTHING and not any(case.parts.values()):
-        return NOTHING_LOST
-    lost = {part for part, tokens in case.parts.items() if tokens}
-    if Part.EXPIRY in lost and case.divergence is not None:
-        # What changed is worth a word although the pause alone explains the loss.
-        lost.add(Part.DIVERGENCE)
-    return NOTHING_LOST.union(lost)
-
-
-NOTHING_LOST = frozenset((Part.WASTE, Part.ACCOUNTING, Part.NOTHING))
-
-
-@cache
-def _causes_of(parts: frozenset[Part]) -> tuple[Cause, ...]:
-    """The causes that can explain one of the parts, in their order."""
-    return tuple(cause for cause in CAUSES if not cause.parts.isdisjoint(parts))
-
-
-def _explains(finding: Finding, case: Case) -> bool:
-    cause = finding.cause
-    if case.part is Part.NOTHING:
-        return bool(cause.parts & {Part.WASTE, Part.ACCOUNTING, Part.NOTHING})
-    if cause.fallback:
-        return True
-    if case.part not in cause.parts:
-        return False
-    match = finding.match
-    return case.part is not Part.DIVERGENCE or (match.leading and match.pointer == case.where)
-
-
-def _worth_saying(finding: Finding, primary: Finding) -> bool:
-    cause = finding.cause
-    if cause.group is Group.HEALTHY or cause.fallback:
-        return False
-    return not (cause.general and finding.match.pointer == primary.match.pointer)
-
-
 def _state(case: Case) -> State:
     read = case.counters.cache_read
     if case.part is Part.RECORD:
@@ -398,17 +251,6 @@ def _too_short(case: Case) -> bool:
     """Whether a breakpoint would not help, or did not."""
     sizes, prefix = case.after.sizes, case.after.prefix
     return bool(prefix.breakpoints) or sizes.total < prefix.rule.minimum
-
-
-def first_difference(case: Case) -> Place | None:
-    """Where a request first differs from the one it is compared with; None where it only appends."""
-    if case.part is Part.RECORD:
-        return None
-    if case.by_server:
-        return None
-    if case.divergence is not None:
-        return case.divergence.place
-    return find_unrendered(case.before.prefix, case.after.prefix)
 
 
 def _invalidates_from(case: Case) -> Section:
@@ -479,84 +321,6 @@ def _kind_of_change(place: Place) -> str:
     if place.before is None:
         return "added"
     return "removed" if place.after is None else "changed"
-
-
-def bounded_loss(case: Case) -> int:
-    """Lost tokens that the later prompt has: not what it left out, nor what is new at its end."""
-    prefix, sizes = case.after.prefix, case.after.sizes
-    had = {segment.digest for segment in case.before.prefix.segments}
-    had |= set(_respelled(case))
-    end = len(prefix.segments)
-    messages = [s.digest in had for s in prefix.segments if s.section is Section.MESSAGES]
-    if any(messages):
-        while end and prefix.segments[end - 1].digest not in had:
-            end -= 1
-    most = max(0, sizes.at(end - 1) - case.counters.cache_read)
-    slack = max(TOLERANCE_TOKENS, TOLERANCE_SHARE * most)
-    lost = case.lost if case.lost <= most + slack else most
-    return min(lost, max(0, case.counters.input - case.counters.cache_read))
-
-
-def wasted_tokens(case: Case, cause: str) -> int | None:
-    """Tokens that were sent before and are paid in full again; None where they are none, or fewer than
-    the model caches."""
-    if case.sharable or case.unread:
-        return case.sharable or case.unread
-    if cause == "compaction_state_lost":
-        # What it costs shows in the requests behind it.
-        return 0
-    if case.after.prefix.breakpoints:
-        return min(repeated_uncached(case), case.counters.uncached)
-    least: float = case.after.prefix.rule.minimum
-    if case.after.sizes.origin is Origin.ESTIMATED:
-        least *= 1 + ERROR_SHARE
-    if case.alone or case.identical < least:
-        return None
-    return min(case.identical, case.counters.uncached) or None
-
-
-RESPELLED = 0.2
-"""Share of its size by which a block may differ and still be the same one in another spelling."""
-
-
-def _respelled(case: Case) -> Iterator[bytes]:
-    """The blocks of the later prompt that stand where the earlier one has about the same: they would have
-    been read, had they not changed."""
-    by_rank = case.before.prefix.by_rank
-    if ids_regenerated(case):
-        # All blocks behind the first one differ by their ids alone.
-        yield from (s.digest for s in case.after.prefix.segments if s.rank in by_rank)
-    for change in case.changes:
-        segment = change.after
-        one = by_rank.get(segment.rank) if segment is not None else None
-        if segment is None or one is None or one.kind != segment.kind:
-            continue
-        if abs(one.size - segment.size) <= RESPELLED * one.size:
-            yield segment.digest
-
-
-def cost_of(case: Case) -> Cost:
-    """What the later request cost, and what it would have, had the lost tokens been read."""
-    if case.part in (Part.RECORD, Part.REFUSAL):
-        return Cost(None, None)
-    tariff = tariff_of(case.after.request)
-    paid, right = price(case.counters, tariff), case.after.corrected
-    return Cost(
-        paid,
-        price(read_instead(case.counters, bounded_loss(case)), tariff),
-        price(right, tariff) if right is not None and case.measured else None,
-    )
-
-
-def read_instead(usage: Usage, lost: int) -> Usage:
-    """The same request, had the lost tokens been read; never more than were written or uncached."""
-    left = lost
-    taken = {}
-    for name in ("cache_write_5m", "cache_write_1h", "uncached"):
-        part = min(left, getattr(usage, name))
-        taken[name] = getattr(usage, name) - part
-        left -= part
-    return replace(usage, **taken, cache_read=usage.cache_read + lost - left)
 
 
 def _cost_origin(case: Case) -> Origin:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ctxdoc.diagnosis.causes import CAUSES, Cause, Confidence
-from ctxdoc.diagnosis.diagnose import Drift, find_drift
+from ctxdoc.diagnosis.drift import Drift, find_drift
 from ctxdoc.gate.baseline import Changed, Lock, changes_of, lock_of
 from ctxdoc.gate.limits import LIMITS, Limit, Value, limit_of
 from ctxdoc.gate.process import Failed, Run, Surrounding

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ctxdoc.diagnosis.diagnose import find_drift
+from ctxdoc.diagnosis.drift import find_drift
 from ctxdoc.gate.baseline import Lock, lock_of, read_lock, write_lock
 from ctxdoc.gate.checks import SHOWN_PLACES, Gated, Verdict, gate_replay, gate_runs
 from ctxdoc.gate.process import (

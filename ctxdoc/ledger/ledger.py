@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ctxdoc.diagnosis.attribution import Cases, written_keys
 from ctxdoc.diagnosis.by_counters import Counted
 from ctxdoc.diagnosis.causes import Case, Part
-from ctxdoc.diagnosis.diagnose import first_difference
+from ctxdoc.diagnosis.find import first_difference
 from ctxdoc.errors import NoRequestError
 from ctxdoc.ledger.block_costs import Blocks, Lifetime
 from ctxdoc.ledger.fidelity import Fidelity, fidelity_of
@@ -28,9 +28,8 @@ from ctxdoc.replay.growth import Growth, Turn, iter_growth
 from ctxdoc.replay.link import in_time
 from ctxdoc.replay.measure import passed_often
 from ctxdoc.replay.sessions import Parter, Session, named
-from ctxdoc.request.log import Log
+from ctxdoc.request.log import Log, missing_of
 from ctxdoc.request.request import Request, Section
-from ctxdoc.request.traits import missing_of
 from ctxdoc.request.usage import Origin
 from ctxdoc.tokens.estimate import is_opaque
 from ctxdoc.tokens.fingerprint import Locked, locked, stable_count

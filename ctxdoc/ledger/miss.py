@@ -9,14 +9,9 @@ from ctxdoc.diagnosis.api_word import api_word
 from ctxdoc.diagnosis.by_counters import Rewrite
 from ctxdoc.diagnosis.case import TOLERANCE_TOKENS
 from ctxdoc.diagnosis.causes import CAUSES, Case, Confidence, Group, Part
-from ctxdoc.diagnosis.diagnose import (
-    Finding,
-    bounded_loss,
-    find_causes,
-    is_daily,
-    read_instead,
-    wasted_tokens,
-)
+from ctxdoc.diagnosis.drift import is_daily
+from ctxdoc.diagnosis.find import Finding, find_causes
+from ctxdoc.diagnosis.loss import bounded_loss, read_instead, wasted_tokens
 from ctxdoc.ledger.request_cost import Accounting, BelowMinimum, Miss, Row, Waste
 from ctxdoc.pricing.cost import price
 from ctxdoc.pricing.tariff import Tariff

@@ -23,7 +23,7 @@ from ctxdoc.errors import InputError
 from ctxdoc.pricing.cost import price
 from ctxdoc.pricing.tariff import tariff_of
 from ctxdoc.providers import RULES
-from ctxdoc.reading.formats.answer import response_of
+from ctxdoc.reading.formats.shared.answer import response_of
 from ctxdoc.replay.measure import Exchange
 from ctxdoc.request.usage import Origin, Usage
 from ctxdoc.tokens.estimate import ERROR_SHARE

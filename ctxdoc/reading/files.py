@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from ctxdoc.errors import InputError
-from ctxdoc.reading.formats.source import MAX_DOCUMENT, Source, Walk
+from ctxdoc.reading.source import MAX_DOCUMENT, Source, Walk
 
 ZIP = b"PK\x03\x04"
 GZIP = b"\x1f\x8b"

@@ -16,13 +16,13 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from ctxdoc.errors import InputError, NoRequestError
+from ctxdoc.reading.deduplicate import Folder
 from ctxdoc.reading.files import iter_sources, shown
 from ctxdoc.reading.formats import FORMATS, Format
 from ctxdoc.reading.formats.base import UNREADABLE, Item, by_document
-from ctxdoc.reading.formats.fold import Folder
-from ctxdoc.reading.formats.others import KEPT_BESIDE, refusal
-from ctxdoc.reading.formats.source import Document, Source, reason_of
+from ctxdoc.reading.formats.shared.others import KEPT_BESIDE, refusal
 from ctxdoc.reading.message_threads import has_thread, stitched, without_content
+from ctxdoc.reading.source import Document, Source, reason_of
 from ctxdoc.request.log import Log, Skipped, Trait
 from ctxdoc.request.request import Request
 from ctxdoc.request.response import NULL

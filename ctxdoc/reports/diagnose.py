@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from ctxdoc.diagnosis.api_word import api_word
 from ctxdoc.diagnosis.causes import Group
 from ctxdoc.diagnosis.causes import Part as LossPart
-from ctxdoc.diagnosis.causes.content import QUOTED, duration_text
-from ctxdoc.diagnosis.diagnose import Diagnosis, Finding, Sent, State, wasted_tokens
+from ctxdoc.diagnosis.diagnose import Diagnosis, Sent, State
+from ctxdoc.diagnosis.evidence import QUOTED, duration_text
+from ctxdoc.diagnosis.find import Finding
+from ctxdoc.diagnosis.loss import wasted_tokens
 from ctxdoc.reports.base import (
     Fields,
     Headline,

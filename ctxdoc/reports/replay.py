@@ -31,7 +31,7 @@ from ctxdoc.reports.base import Row as Line
 from ctxdoc.reports.blocks import kind_name, kinds_of, label_of, unused_names
 from ctxdoc.reports.chart import chart_of
 from ctxdoc.reports.growth import growth_rows
-from ctxdoc.reports.replay_json import COMPARED, replay_json, replay_records
+from ctxdoc.reports.json.replay import COMPARED, replay_json, replay_records
 from ctxdoc.request.log import Skipped
 from ctxdoc.request.usage import Origin
 from ctxdoc.tokens.estimate import ERROR_SHARE

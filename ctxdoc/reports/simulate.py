@@ -29,7 +29,7 @@ from ctxdoc.reports.base import (
 )
 from ctxdoc.reports.base import Row as Line
 from ctxdoc.reports.blocks import first_line
-from ctxdoc.reports.simulate_json import parameters_json, row_json, simulate_json
+from ctxdoc.reports.json.simulate import parameters_json, row_json, simulate_json
 from ctxdoc.request.codec import Json
 from ctxdoc.simulation.compare import Comparison, Form
 from ctxdoc.simulation.result import Lost, Row

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from enum import StrEnum
 
 from msgspec import Struct
@@ -45,3 +47,39 @@ class Log(Struct, frozen=True, kw_only=True):
     files: int = 1
     records: int = 0
     """Records that were read, those of one response and the skipped ones counted each."""
+
+
+MISSING: tuple[tuple[str, Callable[[Request], bool]], ...] = (
+    ("no times: lifetimes, pauses and parallel starts", lambda r: r.at is None),
+    ("no counters: what was really read, written and paid", lambda r: r.usage is None),
+    (
+        "no bodies: where a prefix changed, what changed it, and which blocks cost most",
+        lambda r: r.body is None,
+    ),
+    (
+        "bodies as the recorder parsed them: key order and the spelling of numbers",
+        lambda r: r.body is not None and not r.is_exact,
+    ),
+)
+
+
+HEADERS = "no headers: beta features, account and upstream"
+
+
+SHOWN_NOTES = 5
+
+
+def missing_of(log: Log) -> tuple[str, ...]:
+    """What cannot be checked, a line each; with the number of requests where only some lack it.
+
+    After it the notes of the requests, such as a body that could not be read.
+    """
+    whole = len(log.requests)
+    lines = [] if Trait.HEADERS in log.traits else [HEADERS]
+    for text, is_lacking in MISSING:
+        lacking = sum(map(is_lacking, log.requests))
+        if lacking:
+            lines.append(text if lacking == whole else f"{lacking:,} of {whole:,} requests: {text}")
+    notes = Counter(note for request in log.requests for note in request.notes)
+    lines += [f"{count:,} x {note}" for note, count in notes.most_common(SHOWN_NOTES)]
+    return tuple(lines)

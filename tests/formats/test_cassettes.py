@@ -16,9 +16,10 @@ import yaml
 
 from ctxdoc.reading.formats import FORMATS
 from ctxdoc.reading.formats.base import Item
-from ctxdoc.reading.formats.source import Source
-from ctxdoc.reading.formats.yaml_text import Entry, documents, entries
+from ctxdoc.reading.formats.shared.yaml_text import documents, entries
+from ctxdoc.reading.formats.shared.yaml_values import Entry
 from ctxdoc.reading.load import read_log
+from ctxdoc.reading.source import Source
 from ctxdoc.request.log import Skipped
 from ctxdoc.request.request import Request
 

@@ -17,7 +17,7 @@ from msgspec import Raw
 from ctxdoc.errors import NoRequestError
 from ctxdoc.prompt.render import render
 from ctxdoc.reading import message_threads as threads
-from ctxdoc.reading.formats.answer import read_answer
+from ctxdoc.reading.formats.shared.answer import read_answer
 from ctxdoc.reading.load import read_log
 from ctxdoc.reading.message_threads import stitched
 from ctxdoc.replay import sessions

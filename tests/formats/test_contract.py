@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from ctxdoc.errors import CtxdocError
 from ctxdoc.reading.formats import FORMATS
-from ctxdoc.reading.formats.source import Source
 from ctxdoc.reading.load import read_log
+from ctxdoc.reading.source import Source
 from ctxdoc.request.log import Log, Skipped
 from ctxdoc.request.request import Request
 

@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
-from ctxdoc.reading.formats import FORMATS, usage
-from ctxdoc.reading.formats.answer import read_answer
-from ctxdoc.reading.formats.source import Source
-from ctxdoc.reading.formats.wire import OPENAI_BODY
+from ctxdoc.reading.formats import FORMATS
+from ctxdoc.reading.formats.shared import usage
+from ctxdoc.reading.formats.shared.answer import read_answer
+from ctxdoc.reading.formats.shared.wire import OPENAI_BODY
 from ctxdoc.reading.load import read_log
+from ctxdoc.reading.source import Source
 from ctxdoc.request.log import Log, Skipped
 from ctxdoc.request.request import Request
 from ctxdoc.request.usage import Usage

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from ctxdoc.reading.formats.answer import response_of
-from ctxdoc.reading.formats.source import HEAD, PIECE, Source
-from ctxdoc.reading.formats.transcript import Message, read_response
+from ctxdoc.reading.formats.shared.answer import response_of
+from ctxdoc.reading.formats.shared.transcript import Message, read_response
 from ctxdoc.reading.load import read_log
+from ctxdoc.reading.source import HEAD, PIECE, Source
 from ctxdoc.request.log import Log, Trait
 from ctxdoc.request.request import Event
 from ctxdoc.request.usage import Usage

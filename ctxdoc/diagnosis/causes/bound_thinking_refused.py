@@ -24,8 +24,8 @@ from __future__ import annotations
 
 from ctxdoc.diagnosis.case import Case, Confidence, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
-from ctxdoc.diagnosis.causes.content import quote
-from ctxdoc.diagnosis.causes.history import refuses_thinking
+from ctxdoc.diagnosis.evidence import quote
+from ctxdoc.diagnosis.history_edits import refuses_thinking
 
 
 def _match(case: Case) -> Match | None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from ctxdoc.diagnosis.case import Case, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
-from ctxdoc.diagnosis.causes.history import asks_anew
+from ctxdoc.diagnosis.history_edits import asks_anew
 from ctxdoc.request.request import Section
 
 

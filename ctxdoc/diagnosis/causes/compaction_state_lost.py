@@ -17,9 +17,9 @@ What to do
 
 from __future__ import annotations
 
+from ctxdoc.diagnosis.by_server import lost_compaction
 from ctxdoc.diagnosis.case import Case, Confidence, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
-from ctxdoc.diagnosis.causes.server import lost_compaction
 
 
 def _match(case: Case) -> Match | None:

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from ctxdoc.diagnosis.case import Case, Confidence, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match, capped
-from ctxdoc.diagnosis.causes.content import duration_text
-from ctxdoc.diagnosis.causes.undocumented import both_of_a_batch
+from ctxdoc.diagnosis.evidence import duration_text
+from ctxdoc.diagnosis.undocumented import both_of_a_batch
 
 
 def _match(case: Case) -> Match | None:

@@ -22,8 +22,8 @@ from __future__ import annotations
 
 from ctxdoc.diagnosis.case import Case, Confidence, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match, capped
-from ctxdoc.diagnosis.causes.content import forked
-from ctxdoc.diagnosis.causes.history import is_continued, quoted_history
+from ctxdoc.diagnosis.evidence import forked
+from ctxdoc.diagnosis.history_edits import is_continued, quoted_history
 
 
 def _match(case: Case) -> Match | None:

@@ -17,10 +17,10 @@ What to do
 
 from __future__ import annotations
 
+from ctxdoc.diagnosis.by_server import is_compacted
 from ctxdoc.diagnosis.case import Case, Confidence, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match, capped
-from ctxdoc.diagnosis.causes.history import looks_like_summary, message_count, replaced_by_few
-from ctxdoc.diagnosis.causes.server import is_compacted
+from ctxdoc.diagnosis.history_edits import looks_like_summary, message_count, replaced_by_few
 
 
 def _match(case: Case) -> Match | None:

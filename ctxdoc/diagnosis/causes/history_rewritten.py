@@ -18,11 +18,11 @@ What to do
 
 from __future__ import annotations
 
+from ctxdoc.diagnosis.by_server import edits_of
 from ctxdoc.diagnosis.case import Case, Confidence, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
-from ctxdoc.diagnosis.causes.content import quote
-from ctxdoc.diagnosis.causes.history import asks_anew
-from ctxdoc.diagnosis.causes.server import edits_of
+from ctxdoc.diagnosis.evidence import quote
+from ctxdoc.diagnosis.history_edits import asks_anew
 
 
 def _match(case: Case) -> Match | None:

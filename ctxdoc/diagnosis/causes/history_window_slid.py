@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from ctxdoc.diagnosis.case import Case, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
-from ctxdoc.diagnosis.causes.history import dropped_messages
+from ctxdoc.diagnosis.history_edits import dropped_messages
 
 
 def _match(case: Case) -> Match | None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from ctxdoc.diagnosis.case import Case, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
-from ctxdoc.diagnosis.causes.content import image_difference
+from ctxdoc.diagnosis.evidence import image_difference
 
 
 def _match(case: Case) -> Match | None:

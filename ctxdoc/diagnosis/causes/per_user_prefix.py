@@ -21,8 +21,8 @@ from __future__ import annotations
 
 from ctxdoc.diagnosis.case import Case, Confidence, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
-from ctxdoc.diagnosis.causes.content import quote
-from ctxdoc.diagnosis.causes.sharing import has_other_user
+from ctxdoc.diagnosis.evidence import quote
+from ctxdoc.diagnosis.sharing import has_other_user
 
 
 def _match(case: Case) -> Match | None:

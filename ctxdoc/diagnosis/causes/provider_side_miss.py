@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from ctxdoc.diagnosis.case import Case, Confidence, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
-from ctxdoc.diagnosis.causes.content import beta_change, unseen
-from ctxdoc.diagnosis.causes.undocumented import undocumented_changes
+from ctxdoc.diagnosis.evidence import beta_change, unseen
+from ctxdoc.diagnosis.undocumented import undocumented_changes
 
 LOOK = (
     "Record what the log does not show, and compare again; if it repeats with everything equal, report both "

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from ctxdoc.diagnosis.case import Case, Confidence, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
-from ctxdoc.diagnosis.causes.content import quote
+from ctxdoc.diagnosis.evidence import quote
 
 
 def _match(case: Case) -> Match | None:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from ctxdoc.diagnosis.case import Case, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
-from ctxdoc.diagnosis.causes.content import edited_system
+from ctxdoc.diagnosis.evidence import edited_system
 
 
 def _match(case: Case) -> Match | None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from ctxdoc.diagnosis.case import Case, Confidence, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match, capped
-from ctxdoc.diagnosis.causes.content import quote, setting_change
+from ctxdoc.diagnosis.evidence import quote, setting_change
 
 
 def _match(case: Case) -> Match | None:

@@ -18,10 +18,10 @@ What to do
 
 from __future__ import annotations
 
+from ctxdoc.diagnosis.by_server import edits_of
 from ctxdoc.diagnosis.case import Case, Confidence, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
-from ctxdoc.diagnosis.causes.history import thinking_dropped
-from ctxdoc.diagnosis.causes.server import edits_of
+from ctxdoc.diagnosis.history_edits import thinking_dropped
 
 
 def _match(case: Case) -> Match | None:

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from ctxdoc.diagnosis.case import Case, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
-from ctxdoc.diagnosis.causes.content import quote, setting_change
-from ctxdoc.diagnosis.causes.undocumented import reach_text, setting_proof
+from ctxdoc.diagnosis.evidence import quote, setting_change
+from ctxdoc.diagnosis.undocumented import reach_text, setting_proof
 
 
 def _match(case: Case) -> Match | None:

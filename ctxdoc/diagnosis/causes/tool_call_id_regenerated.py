@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from ctxdoc.diagnosis.case import Case, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
-from ctxdoc.diagnosis.causes.content import quote
-from ctxdoc.diagnosis.causes.history import ids_regenerated
+from ctxdoc.diagnosis.evidence import quote
+from ctxdoc.diagnosis.history_edits import ids_regenerated
 
 
 def _match(case: Case) -> Match | None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from ctxdoc.diagnosis.case import Case, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
-from ctxdoc.diagnosis.causes.content import quote, tool_data, tool_names
+from ctxdoc.diagnosis.evidence import quote, tool_data, tool_names
 
 
 def _match(case: Case) -> Match | None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from ctxdoc.diagnosis.case import Case, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
-from ctxdoc.diagnosis.causes.history import message_blocks
+from ctxdoc.diagnosis.history_edits import message_blocks
 
 
 def _match(case: Case) -> Match | None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from ctxdoc.diagnosis.case import Case, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
-from ctxdoc.diagnosis.causes.content import mcp_change, tool_names
+from ctxdoc.diagnosis.evidence import mcp_change, tool_names
 
 
 def _match(case: Case) -> Match | None:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from ctxdoc.diagnosis.case import Case, Confidence, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match, capped
-from ctxdoc.diagnosis.causes.content import duration_text
+from ctxdoc.diagnosis.evidence import duration_text
 from ctxdoc.providers import RULES
 
 

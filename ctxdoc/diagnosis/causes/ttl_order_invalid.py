@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from ctxdoc.diagnosis.case import Case, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
-from ctxdoc.diagnosis.causes.content import refused_for
+from ctxdoc.diagnosis.evidence import refused_for
 
 
 def _match(case: Case) -> Match | None:

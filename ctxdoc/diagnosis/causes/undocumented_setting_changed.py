@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from ctxdoc.diagnosis.case import Case, Confidence, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
-from ctxdoc.diagnosis.causes.undocumented import undocumented_changes
+from ctxdoc.diagnosis.undocumented import undocumented_changes
 
 
 def _match(case: Case) -> Match | None:

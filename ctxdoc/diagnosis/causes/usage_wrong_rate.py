@@ -21,9 +21,9 @@ How sure it can be
 
 from __future__ import annotations
 
+from ctxdoc.diagnosis.accounting import find_wrong_rate
 from ctxdoc.diagnosis.case import Case, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
-from ctxdoc.diagnosis.causes.accounting import find_wrong_rate
 
 
 def _match(case: Case) -> Match | None:

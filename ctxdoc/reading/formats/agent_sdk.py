@@ -32,8 +32,15 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from ctxdoc.reading.formats.base import UNREADABLE, Format, Item, text_of
-from ctxdoc.reading.formats.source import Source, reason_of
-from ctxdoc.reading.formats.transcript import BOUNDARIES, RESULT, Answers, Message, Notes, Part
+from ctxdoc.reading.formats.shared.transcript import (
+    BOUNDARIES,
+    RESULT,
+    Answers,
+    Message,
+    Notes,
+    Part,
+)
+from ctxdoc.reading.source import Source, reason_of
 from ctxdoc.request.log import Skipped, Trait
 from ctxdoc.request.request import Event
 
@@ -109,7 +116,7 @@ def _json(source: Source) -> Iterator[tuple[int, Any]]:
 
 def _yaml(source: Source) -> Iterator[tuple[int, Any]]:
     """Each message as values."""
-    from ctxdoc.reading.formats.yaml_text import documents, entries
+    from ctxdoc.reading.formats.shared.yaml_text import documents, entries
 
     if not source.head.startswith(b"- "):
         for entry in entries(source, "messages"):

@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from ctxdoc.reading.formats.fold import Folded, Folder
-from ctxdoc.reading.formats.source import Document, Source, reason_of
+from ctxdoc.reading.deduplicate import Folded, Folder
+from ctxdoc.reading.source import Document, Source, reason_of
 from ctxdoc.request.credentials import BODY_SECRETS, without_servers_secrets, without_tool_secrets
 from ctxdoc.request.log import Skipped, Trait
 from ctxdoc.request.request import NEUTRAL, Body, Request

@@ -32,8 +32,6 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from ctxdoc.reading.formats import converse
-from ctxdoc.reading.formats.answer import read_answer
 from ctxdoc.reading.formats.base import (
     UNREADABLE,
     Format,
@@ -44,9 +42,11 @@ from ctxdoc.reading.formats.base import (
     read_time,
     text_of,
 )
-from ctxdoc.reading.formats.source import Document, Source, reason_of
-from ctxdoc.reading.formats.usage import beside, count
-from ctxdoc.reading.formats.wire import is_messages_body
+from ctxdoc.reading.formats.shared import converse
+from ctxdoc.reading.formats.shared.answer import read_answer
+from ctxdoc.reading.formats.shared.usage import beside, count
+from ctxdoc.reading.formats.shared.wire import is_messages_body
+from ctxdoc.reading.source import Document, Source, reason_of
 from ctxdoc.request.log import Skipped, Trait
 from ctxdoc.request.request import Body, Request
 from ctxdoc.request.response import NULL, Response

@@ -17,9 +17,9 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct
 
+from ctxdoc.reading.deduplicate import MARK
 from ctxdoc.reading.formats.base import Format, Item, by_record, read_body
-from ctxdoc.reading.formats.fold import MARK
-from ctxdoc.reading.formats.source import Document, Source
+from ctxdoc.reading.source import Document, Source
 from ctxdoc.request.log import Trait
 from ctxdoc.request.request import Request
 

@@ -35,8 +35,15 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ctxdoc.reading.formats.base import UNREADABLE, Format, Item, text_of
-from ctxdoc.reading.formats.source import Source, reason_of, shape_of
-from ctxdoc.reading.formats.transcript import BOUNDARIES, RESULT, Answers, Message, Notes, Part
+from ctxdoc.reading.formats.shared.transcript import (
+    BOUNDARIES,
+    RESULT,
+    Answers,
+    Message,
+    Notes,
+    Part,
+)
+from ctxdoc.reading.source import Source, reason_of, shape_of
 from ctxdoc.request.log import Skipped, Trait
 from ctxdoc.request.request import Event
 from ctxdoc.request.response import NULL

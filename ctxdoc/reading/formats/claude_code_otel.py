@@ -38,7 +38,6 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ctxdoc.reading.formats.answer import read_answer
 from ctxdoc.reading.formats.base import (
     UNREADABLE,
     Format,
@@ -48,7 +47,8 @@ from ctxdoc.reading.formats.base import (
     read_time,
     text_of,
 )
-from ctxdoc.reading.formats.otel_events import (
+from ctxdoc.reading.formats.shared.answer import read_answer
+from ctxdoc.reading.formats.shared.otel_events import (
     PREFIX,
     TAKERS,
     Attributes,
@@ -58,8 +58,8 @@ from ctxdoc.reading.formats.otel_events import (
     iter_events,
     iter_flat,
 )
-from ctxdoc.reading.formats.source import MAX_DOCUMENT, Source, reason_of
-from ctxdoc.reading.formats.usage import beside, count
+from ctxdoc.reading.formats.shared.usage import beside, count
+from ctxdoc.reading.source import MAX_DOCUMENT, Source, reason_of
 from ctxdoc.request.log import Skipped, Trait
 from ctxdoc.request.request import Body, Request
 from ctxdoc.request.response import Response

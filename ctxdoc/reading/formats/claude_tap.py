@@ -37,8 +37,8 @@ from ctxdoc.reading.formats.base import (
     read_duration,
     read_time,
 )
-from ctxdoc.reading.formats.source import Document, Source
-from ctxdoc.reading.formats.wire import Exchange, request_of
+from ctxdoc.reading.formats.shared.wire import Exchange, request_of
+from ctxdoc.reading.source import Document, Source
 from ctxdoc.request.log import Trait
 
 COMPACT = "__claude_tap_compact_trace__"

@@ -26,8 +26,8 @@ import msgspec
 from msgspec import Struct
 
 from ctxdoc.reading.formats.base import Format, Item, by_document, read_duration, read_time
-from ctxdoc.reading.formats.source import Document, Source
-from ctxdoc.reading.formats.wire import Exchange, request_of
+from ctxdoc.reading.formats.shared.wire import Exchange, request_of
+from ctxdoc.reading.source import Document, Source
 from ctxdoc.request.log import Trait
 
 

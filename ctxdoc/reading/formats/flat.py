@@ -26,7 +26,6 @@ from typing import Any
 
 import msgspec
 
-from ctxdoc.reading.formats.answer import response_of
 from ctxdoc.reading.formats.base import (
     Format,
     Item,
@@ -38,8 +37,9 @@ from ctxdoc.reading.formats.base import (
     read_time,
     text_of,
 )
-from ctxdoc.reading.formats.source import Document, Source
-from ctxdoc.reading.formats.wire import OPENAI_BODY, is_messages_body
+from ctxdoc.reading.formats.shared.answer import response_of
+from ctxdoc.reading.formats.shared.wire import OPENAI_BODY, is_messages_body
+from ctxdoc.reading.source import Document, Source
 from ctxdoc.request.log import Skipped, Trait
 from ctxdoc.request.request import Body, Request
 from ctxdoc.request.response import Response

@@ -25,10 +25,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from ctxdoc.reading.formats.base import Format, Item, read_duration, text_of
-from ctxdoc.reading.formats.cassette import interaction, is_go, requests_of
-from ctxdoc.reading.formats.source import Source
-from ctxdoc.reading.formats.wire import Exchange
-from ctxdoc.reading.formats.yaml_text import Entry, entries
+from ctxdoc.reading.formats.shared.cassette import interaction, is_go, requests_of
+from ctxdoc.reading.formats.shared.wire import Exchange
+from ctxdoc.reading.formats.shared.yaml_text import entries
+from ctxdoc.reading.formats.shared.yaml_values import Entry
+from ctxdoc.reading.source import Source
 from ctxdoc.request.log import Trait
 
 MILLISECONDS = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1, "µs": 1e-3, "μs": 1e-3, "ns": 1e-6}

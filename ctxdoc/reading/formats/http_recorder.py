@@ -28,8 +28,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ctxdoc.reading.formats.base import Format, Item, by_document, by_entry, read_base64, read_time
-from ctxdoc.reading.formats.source import Document, Source
-from ctxdoc.reading.formats.wire import Exchange, header, request_of
+from ctxdoc.reading.formats.shared.wire import Exchange, header, request_of
+from ctxdoc.reading.source import Document, Source
 from ctxdoc.request.log import Skipped, Trait
 
 

@@ -24,10 +24,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ctxdoc.reading.formats.base import Format, Item, read_time, text_of
-from ctxdoc.reading.formats.cassette import requests_of
-from ctxdoc.reading.formats.source import Source
-from ctxdoc.reading.formats.wire import Exchange, header
-from ctxdoc.reading.formats.yaml_text import PREFACE, Entry, documents
+from ctxdoc.reading.formats.shared.cassette import requests_of
+from ctxdoc.reading.formats.shared.wire import Exchange, header
+from ctxdoc.reading.formats.shared.yaml_text import PREFACE, documents
+from ctxdoc.reading.formats.shared.yaml_values import Entry
+from ctxdoc.reading.source import Source
 from ctxdoc.request.log import Trait
 
 START = re.compile(PREFACE.encode() + rb"when:[ \t]*\r?\n[ \t]+[a-z_]+:")

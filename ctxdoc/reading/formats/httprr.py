@@ -21,8 +21,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ctxdoc.reading.formats.base import UNREADABLE, Format, Item, read_time
-from ctxdoc.reading.formats.source import Source, reason_of
-from ctxdoc.reading.formats.wire import Exchange, header, request_of
+from ctxdoc.reading.formats.shared.wire import Exchange, header, request_of
+from ctxdoc.reading.source import Source, reason_of
 from ctxdoc.request.log import Skipped, Trait
 
 MAGIC = b"httprr trace v1\n"
@@ -57,7 +57,7 @@ def _read(source: Source) -> Iterator[Item]:
 
 
 def _read_record(source: str, line: int, sent: bytes, got: bytes) -> Item:
-    from ctxdoc.reading.formats.http_message import read_message
+    from ctxdoc.reading.formats.shared.http_message import read_message
 
     try:
         request = read_message(sent, is_request=True)

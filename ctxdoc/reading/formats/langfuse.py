@@ -28,7 +28,6 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ctxdoc.reading.formats import usage as counters
 from ctxdoc.reading.formats.base import (
     UNREADABLE,
     Format,
@@ -38,8 +37,9 @@ from ctxdoc.reading.formats.base import (
     read_time,
     text_of,
 )
-from ctxdoc.reading.formats.source import Document, Source, reason_of
-from ctxdoc.reading.formats.wire import Exchange, answered, is_messages_body
+from ctxdoc.reading.formats.shared import usage as counters
+from ctxdoc.reading.formats.shared.wire import Exchange, answered, is_messages_body
+from ctxdoc.reading.source import Document, Source, reason_of
 from ctxdoc.request.log import Skipped, Trait
 from ctxdoc.request.request import Request
 from ctxdoc.request.response import Response

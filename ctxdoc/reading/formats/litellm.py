@@ -28,8 +28,6 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ctxdoc.reading.formats import usage as counters
-from ctxdoc.reading.formats.answer import response_of
 from ctxdoc.reading.formats.base import (
     Format,
     Item,
@@ -40,8 +38,10 @@ from ctxdoc.reading.formats.base import (
     read_time,
     text_of,
 )
-from ctxdoc.reading.formats.source import Document, Source
-from ctxdoc.reading.formats.wire import OPENAI_BODY
+from ctxdoc.reading.formats.shared import usage as counters
+from ctxdoc.reading.formats.shared.answer import response_of
+from ctxdoc.reading.formats.shared.wire import OPENAI_BODY
+from ctxdoc.reading.source import Document, Source
 from ctxdoc.request.log import Skipped, Trait
 from ctxdoc.request.request import Request
 from ctxdoc.request.response import Response

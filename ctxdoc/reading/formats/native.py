@@ -24,7 +24,6 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from ctxdoc.reading.formats.answer import response_of
 from ctxdoc.reading.formats.base import (
     Format,
     Item,
@@ -35,8 +34,9 @@ from ctxdoc.reading.formats.base import (
     read_time,
     text_of,
 )
-from ctxdoc.reading.formats.source import Document, Source
-from ctxdoc.reading.formats.wire import EXCHANGE, OPENAI_ANSWER, kept_headers
+from ctxdoc.reading.formats.shared.answer import response_of
+from ctxdoc.reading.formats.shared.wire import EXCHANGE, OPENAI_ANSWER, kept_headers
+from ctxdoc.reading.source import Document, Source
 from ctxdoc.request.log import Skipped, Trait
 from ctxdoc.request.request import Request
 from ctxdoc.request.response import NULL, Response

@@ -39,8 +39,7 @@ from ctxdoc.reading.formats.base import (
     read_time,
     text_of,
 )
-from ctxdoc.reading.formats.source import Document, Source
-from ctxdoc.reading.formats.wire import (
+from ctxdoc.reading.formats.shared.wire import (
     EXCHANGE,
     OPENAI_ANSWER,
     OPENAI_BODY,
@@ -48,6 +47,7 @@ from ctxdoc.reading.formats.wire import (
     is_openai_body,
     request_of,
 )
+from ctxdoc.reading.source import Document, Source
 from ctxdoc.request.log import Skipped, Trait
 from ctxdoc.request.request import Request
 

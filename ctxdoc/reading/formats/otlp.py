@@ -31,10 +31,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ctxdoc.reading.formats import usage as counters
 from ctxdoc.reading.formats.base import UNREADABLE, Format, Item, between, read_time, text_of
-from ctxdoc.reading.formats.source import Document, Source, reason_of
-from ctxdoc.reading.formats.wire import Exchange, answered, is_messages_body
+from ctxdoc.reading.formats.shared import usage as counters
+from ctxdoc.reading.formats.shared.wire import Exchange, answered, is_messages_body
+from ctxdoc.reading.source import Document, Source, reason_of
 from ctxdoc.request.log import Skipped, Trait
 from ctxdoc.request.response import Response
 from ctxdoc.request.usage import Usage

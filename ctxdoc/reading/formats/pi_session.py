@@ -29,7 +29,6 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ctxdoc.reading.formats import usage as counters
 from ctxdoc.reading.formats.base import (
     UNREADABLE,
     Format,
@@ -39,7 +38,8 @@ from ctxdoc.reading.formats.base import (
     read_time,
     text_of,
 )
-from ctxdoc.reading.formats.source import Source, reason_of
+from ctxdoc.reading.formats.shared import usage as counters
+from ctxdoc.reading.source import Source, reason_of
 from ctxdoc.request.log import Skipped, Trait
 from ctxdoc.request.request import Event, Request
 from ctxdoc.request.response import Response

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from ctxdoc.reading.formats.base import Format
 from ctxdoc.reading.formats.ruby_vcr import R_MARKS, is_cassette, read
-from ctxdoc.reading.formats.source import Source
+from ctxdoc.reading.source import Source
 from ctxdoc.request.log import Trait
 
 

@@ -23,10 +23,11 @@ import re
 from collections.abc import Iterator
 
 from ctxdoc.reading.formats.base import Format, Item
-from ctxdoc.reading.formats.cassette import interaction, requests_of
-from ctxdoc.reading.formats.source import Source
-from ctxdoc.reading.formats.wire import Exchange
-from ctxdoc.reading.formats.yaml_text import PREFACE, Entry, entries
+from ctxdoc.reading.formats.shared.cassette import interaction, requests_of
+from ctxdoc.reading.formats.shared.wire import Exchange
+from ctxdoc.reading.formats.shared.yaml_text import PREFACE, entries
+from ctxdoc.reading.formats.shared.yaml_values import Entry
+from ctxdoc.reading.source import Source
 from ctxdoc.request.log import Trait
 
 START = re.compile(PREFACE.encode() + rb"http_interactions:[ \t]*(?:\[\][ \t]*)?\r?\n")

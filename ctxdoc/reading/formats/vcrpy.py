@@ -26,10 +26,11 @@ from collections.abc import Iterator
 from itertools import zip_longest
 
 from ctxdoc.reading.formats.base import Format, Item
-from ctxdoc.reading.formats.cassette import INTERACTIONS, interaction, is_go, requests_of
-from ctxdoc.reading.formats.source import Source
-from ctxdoc.reading.formats.wire import Exchange
-from ctxdoc.reading.formats.yaml_text import PREFACE, Entry, entries
+from ctxdoc.reading.formats.shared.cassette import INTERACTIONS, interaction, is_go, requests_of
+from ctxdoc.reading.formats.shared.wire import Exchange
+from ctxdoc.reading.formats.shared.yaml_text import PREFACE, entries
+from ctxdoc.reading.formats.shared.yaml_values import Entry
+from ctxdoc.reading.source import Source
 from ctxdoc.request.log import Skipped, Trait
 
 LISTS = re.compile(

@@ -20,8 +20,8 @@ Privacy
 from __future__ import annotations
 
 from ctxdoc.reading.formats.base import Format
-from ctxdoc.reading.formats.source import Source
 from ctxdoc.reading.formats.vcrpy import PARSED, is_vcrpy, read
+from ctxdoc.reading.source import Source
 from ctxdoc.request.log import Trait
 
 

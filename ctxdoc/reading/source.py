@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ctxdoc.errors import InputError
-from ctxdoc.reading.formats.fold import Folder
+from ctxdoc.reading.deduplicate import Folder
 from ctxdoc.request.log import Skipped
 
 PIECE = 1 << 20

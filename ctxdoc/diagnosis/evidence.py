@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 from ctxdoc.cache.simulator import places_differ
 from ctxdoc.diagnosis.case import Case, Confidence, Part
 from ctxdoc.diagnosis.cause import Match, capped
-from ctxdoc.diagnosis.causes.changed_text import (
+from ctxdoc.diagnosis.changed_text import (
     Kind,
     changed_span,
     is_grown,
@@ -22,7 +22,7 @@ from ctxdoc.diagnosis.causes.changed_text import (
     only_values_differ,
     similarity,
 )
-from ctxdoc.diagnosis.causes.history import (
+from ctxdoc.diagnosis.history_edits import (
     INJECTED,
     Moved,
     asks_anew,
@@ -33,7 +33,7 @@ from ctxdoc.diagnosis.causes.history import (
     system_blocks,
     text_of,
 )
-from ctxdoc.diagnosis.causes.reordered import Order, find_order
+from ctxdoc.diagnosis.reordered import Order, find_order
 from ctxdoc.prompt.diff import Change, Place
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.segments import Segment

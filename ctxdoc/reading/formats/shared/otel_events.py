@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from ctxdoc.reading.formats.base import read_time, text_of
-from ctxdoc.reading.formats.source import Document
+from ctxdoc.reading.source import Document
 
 PREFIX = "claude_code."
 Attributes = Mapping[str, Any]

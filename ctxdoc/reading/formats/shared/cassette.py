@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ctxdoc.reading.formats.base import UNREADABLE, Item, read_time, text_of
-from ctxdoc.reading.formats.source import Source, reason_of
-from ctxdoc.reading.formats.wire import Exchange, header, request_of
-from ctxdoc.reading.formats.yaml_text import PREFACE, Entry, recorded_body, text_headers
+from ctxdoc.reading.formats.shared.wire import Exchange, header, request_of
+from ctxdoc.reading.formats.shared.yaml_text import PREFACE, recorded_body, text_headers
+from ctxdoc.reading.formats.shared.yaml_values import Entry
+from ctxdoc.reading.source import Source, reason_of
 from ctxdoc.request.log import Skipped
 
 INTERACTIONS = re.compile(

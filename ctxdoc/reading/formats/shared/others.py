@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
-from ctxdoc.reading.formats.source import Source
+from ctxdoc.reading.source import Source
 
 Shape: TypeAlias = frozenset[str]
 PART = re.compile(r"\.blobs(?:[/\\]|$)")

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Raw, Struct
 
-from ctxdoc.reading.formats import usage as counters
-from ctxdoc.reading.formats.answer import response_of
 from ctxdoc.reading.formats.base import UNREADABLE, Item, read_cost, read_time, text_of
-from ctxdoc.reading.formats.source import reason_of
+from ctxdoc.reading.formats.shared import usage as counters
+from ctxdoc.reading.formats.shared.answer import response_of
+from ctxdoc.reading.source import reason_of
 from ctxdoc.request.log import Skipped
 from ctxdoc.request.request import Event, Request
 from ctxdoc.request.response import NULL, Response

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from ctxdoc.diagnosis.case import Case
-from ctxdoc.diagnosis.causes.changed_text import changed_span, find_inserted_kind, similarity
+from ctxdoc.diagnosis.changed_text import changed_span, find_inserted_kind, similarity
 from ctxdoc.prompt.diff import Change, common_length
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.segments import Segment

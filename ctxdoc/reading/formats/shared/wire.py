@@ -12,10 +12,10 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from ctxdoc.reading.formats import converse
-from ctxdoc.reading.formats.answer import read_answer, unpacked
 from ctxdoc.reading.formats.base import Item, read_body, text_of
-from ctxdoc.reading.formats.source import reason_of
+from ctxdoc.reading.formats.shared import converse
+from ctxdoc.reading.formats.shared.answer import read_answer, unpacked
+from ctxdoc.reading.source import reason_of
 from ctxdoc.request.log import Skipped
 from ctxdoc.request.request import KEPT_HEADERS, Body, Request
 from ctxdoc.request.response import Response

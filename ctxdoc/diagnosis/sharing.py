@@ -10,14 +10,9 @@ import msgspec
 
 from ctxdoc.cache.simulator import places_differ
 from ctxdoc.diagnosis.case import Case
-from ctxdoc.diagnosis.causes.changed_text import Kind, changed_span, find_kinds
-from ctxdoc.diagnosis.causes.content import (
-    find_key_order,
-    find_leaf,
-    same_json_value,
-    same_normalized,
-)
-from ctxdoc.diagnosis.causes.history import text_of
+from ctxdoc.diagnosis.changed_text import Kind, changed_span, find_kinds
+from ctxdoc.diagnosis.evidence import find_key_order, find_leaf, same_json_value, same_normalized
+from ctxdoc.diagnosis.history_edits import text_of
 from ctxdoc.prompt.diff import Change
 from ctxdoc.prompt.segments import Segment
 from ctxdoc.request import codec

@@ -2,63 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from ctxdoc.errors import InputError
-from ctxdoc.reading.formats.source import MAX_DOCUMENT, Source, reason_of
+from ctxdoc.reading.formats.shared.yaml_values import Entry, YamlError, decoded
+from ctxdoc.reading.source import MAX_DOCUMENT, Source, reason_of
 from ctxdoc.request.log import Skipped
 
-MAX_DEPTH = 200
-"""Levels of lists and mappings in one another."""
-MAX_NODES = 4_000_000
-"""Values of one entry."""
-MAX_REPEATED = 8 << 20
-"""Values and characters that aliases may repeat in one file."""
-MAX_NUMBER = 400
-"""Characters of a number: the time to read one grows with their square."""
 PREFACE = r"\A(?:[ \t]*(?:#[^\n]*|%[^\n]*|---[ \t]*(?:#[^\n]*)?)?\r?\n)*(?:---[ \t]+)?"
 """What may stand before the first key: comments, directives, the mark of a document."""
-BINARY = frozenset({"tag:yaml.org,2002:binary", "!binary"})
-"""Ruby writes the tag with one exclamation mark."""
-TYPED = frozenset(
-    {
-        "tag:yaml.org,2002:null",
-        "tag:yaml.org,2002:bool",
-        "tag:yaml.org,2002:int",
-        "tag:yaml.org,2002:float",
-    }
-)
-WORDS = {
-    "": None,
-    "~": None,
-    **dict.fromkeys(("null", "Null", "NULL")),
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
-}
-NUMBER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)(\.[0-9]*)?([eE][-+]?[0-9]+)?")
-
-
-class YamlError(ValueError):
-    """A YAML text that cannot be read, or is refused."""
-
-    def __init__(self, reason: str, line: int) -> None:
-        super().__init__(reason)
-        self.line = line
-
-
-class Entry(Struct, frozen=True):
-    """One value of a file: an item of a list, or a document."""
-
-    name: str
-    """The list's name; empty for a document."""
-    line: int
-    value: Any
 
 
 def entries(source: Source, *names: str) -> Iterator[Entry | Skipped]:
@@ -66,7 +21,7 @@ def entries(source: Source, *names: str) -> Iterator[Entry | Skipped]:
 
     What follows a fault in the text is one Skipped.
     """
-    from ctxdoc.reading.formats.yaml_reader import Reader
+    from ctxdoc.reading.formats.shared.yaml_reader import Reader
 
     try:
         data = source.data()
@@ -94,7 +49,7 @@ def _json_items(data: bytes, names: tuple[str, ...]) -> Iterator[Entry]:
 
 def documents(source: Source) -> Iterator[Entry | Skipped]:
     """The documents of a file that holds several; a fault in one ends only that one."""
-    from ctxdoc.reading.formats.yaml_reader import Reader
+    from ctxdoc.reading.formats.shared.yaml_reader import Reader
 
     for line, data in _parted(source):
         if isinstance(data, Skipped):
@@ -159,11 +114,3 @@ def _unwrapped(body: Any) -> Any:
         case {"string": None} | {"encoding": _}:
             return None
     return body
-
-
-def decoded(text: str) -> bytes | str:
-    """Base64 as bytes; a damaged text stays as it is, to be named when it is used."""
-    try:
-        return b64decode(text)
-    except ValueError:
-        return text

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from ctxdoc.reading.formats import usage as counters
 from ctxdoc.reading.formats.base import text_of
-from ctxdoc.reading.formats.blocks import Blocks, content_of
-from ctxdoc.reading.formats.source import MAX_DOCUMENT
+from ctxdoc.reading.formats.shared import usage as counters
+from ctxdoc.reading.formats.shared.blocks import Blocks, content_of
+from ctxdoc.reading.source import MAX_DOCUMENT
 from ctxdoc.request.response import Response, ServerEdit
 from ctxdoc.request.usage import Pass
 

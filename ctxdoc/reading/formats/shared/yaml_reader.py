@@ -20,7 +20,7 @@ from yaml.events import (
     StreamStartEvent,
 )
 
-from ctxdoc.reading.formats.yaml_text import (
+from ctxdoc.reading.formats.shared.yaml_values import (
     BINARY,
     MAX_DEPTH,
     MAX_NODES,

@@ -1,0 +1,1 @@
+"""What several formats share: answers, blocks, cassettes, transcripts, YAML. Imports reading and request."""

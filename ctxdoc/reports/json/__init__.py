@@ -1,0 +1,1 @@
+"""The versioned JSON documents, one file each. Imports what reports imports."""
