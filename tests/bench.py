@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
-from tests.sessions import START, first_body, lines, marked, prose, record, turn
+from tests.support.sessions import START, first_body, lines, marked, prose, record, turn
 
 RUNS = 7
 

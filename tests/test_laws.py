@@ -24,8 +24,8 @@ from ctxdoc.reading.source import Source
 from ctxdoc.request.log import Log
 from ctxdoc.request.request import Body, Request
 from ctxdoc.request.usage import Origin
-from tests.sessions import record
-from tests.stand_in import StandIn
+from tests.support.sessions import record
+from tests.support.stand_in import StandIn
 
 JsonBody = dict[str, Any]
 MODEL = "claude-sonnet-4-5"

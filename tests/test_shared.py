@@ -32,7 +32,7 @@ from ctxdoc.simulation.run import Simulation
 from ctxdoc.simulation.strategies.spec import parse_specs
 from ctxdoc.tokens.estimate import ERROR_SHARE, is_opaque
 from ctxdoc.tokens.ledger import Ledger
-from tests.test_cli import run
+from tests.cli.test_cli import run
 
 SHARED = Path(__file__).parent.parent.parent / "shared"
 CLIENTS = SHARED / "clients"
