@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from ctxdoc.gate.checks import Gated
+    from ctxdoc.gate.checks import GateOutcome
     from ctxdoc.gate.settings import GateSettings
 
 MARKER = (
@@ -54,7 +54,7 @@ def assert_stable_prefix(request: pytest.FixtureRequest) -> Callable[..., None]:
     def check(build: Callable[[], Any], **settings: Any) -> None:
         from ctxdoc.gate.run import IN_PROCESS, baseline_of, gate_function
 
-        def run(found: GateSettings) -> Gated:
+        def run(found: GateSettings) -> GateOutcome:
             folder = request.config.rootpath
             lock = baseline_of(found, folder, update=_updates(request))
             gated = gate_function(build, found, folder, lock)
@@ -77,7 +77,7 @@ def assert_cache_alive(request: pytest.FixtureRequest) -> Callable[..., None]:
 
         paths = [str(path) for path in logs]
 
-        def run(found: GateSettings) -> Gated:
+        def run(found: GateSettings) -> GateOutcome:
             lock = baseline_of(found, request.config.rootpath, update=_updates(request))
             return gate_log(lambda: read_log(paths, condense=True), found, lock)[0]
 
@@ -109,7 +109,7 @@ def _updates(request: pytest.FixtureRequest) -> bool:
 def _judge(
     request: pytest.FixtureRequest,
     given: dict[str, Any],
-    run: Callable[[GateSettings], Gated],
+    run: Callable[[GateSettings], GateOutcome],
 ) -> None:
     """Fails the test with the gate's report, unless it holds."""
     text = _fault(request, given, run)
@@ -120,7 +120,7 @@ def _judge(
 def _fault(
     request: pytest.FixtureRequest,
     given: dict[str, Any],
-    run: Callable[[GateSettings], Gated],
+    run: Callable[[GateSettings], GateOutcome],
 ) -> str:
     from ctxdoc.errors import CtxdocError
     from ctxdoc.gate.checks import Verdict
@@ -144,7 +144,7 @@ WRITTEN = pytest.StashKey[set[Path]]()
 """Baselines that this run has written: another test of the same file adds to it."""
 
 
-def _written(request: pytest.FixtureRequest, gated: Gated, path: Path) -> Gated:
+def _written(request: pytest.FixtureRequest, gated: GateOutcome, path: Path) -> GateOutcome:
     from ctxdoc.errors import InputError
     from ctxdoc.gate.baseline import read_lock
     from ctxdoc.gate.run import shareable, updated

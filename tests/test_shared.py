@@ -17,7 +17,7 @@ from ctxdoc.diagnosis.diagnose import diagnose_pair, iter_cases, iter_misses
 from ctxdoc.images.file import iter_images, read_size
 from ctxdoc.images.size import image_tokens
 from ctxdoc.ledger.fidelity import Fidelity
-from ctxdoc.ledger.ledger import Replay, replay
+from ctxdoc.ledger.ledger import Ledger, replay
 from ctxdoc.pricing.cost import price
 from ctxdoc.pricing.tariff import tariff_of
 from ctxdoc.prompt.render import render
@@ -31,7 +31,7 @@ from ctxdoc.simulation.history.from_log import recorded_session
 from ctxdoc.simulation.run import Simulation
 from ctxdoc.simulation.strategies.spec import parse_specs
 from ctxdoc.tokens.estimate import ERROR_SHARE, is_opaque
-from ctxdoc.tokens.ledger import Ledger
+from ctxdoc.tokens.ledger import TokenLedger
 from tests.cli.test_cli import run
 
 SHARED = Path(__file__).parent.parent.parent / "shared"
@@ -167,7 +167,7 @@ def test_every_request_of_a_client_log_is_reproduced(path: Path) -> None:
             assert abs(getattr(case.outcome.usage, name) - number) <= max(20, 0.03 * number)
 
 
-def replayed(path: Path) -> Replay:
+def replayed(path: Path) -> Ledger:
     return replay(read_log([str(path)], condense=True))
 
 
@@ -313,7 +313,7 @@ def test_estimates_without_counters_are_as_good_as_they_say() -> None:
             padded = len(prefix.data) > 8 * len(zlib.compress(prefix.data))
             if usage.input < 500 or padded or any(map(is_opaque, prefix.segments)):
                 continue
-            off.append(abs(Ledger().measure(prefix, None).total - usage.input) / usage.input)
+            off.append(abs(TokenLedger().measure(prefix, None).total - usage.input) / usage.input)
     assert len(off) > 400
     assert sum(error <= ERROR_SHARE for error in off) >= 0.9 * len(off)
 
@@ -415,7 +415,7 @@ def _pictured(request: Request) -> list[tuple[int, int, int, int]]:
         return []
     patches = sum(image_tokens(*size, prefix.rule.image_tier) for size in sizes if size)
     characters = sum(s.narrow + s.wide for s in prefix.segments) - sum(len(d or "") for d in data)
-    return [(usage.input, patches, characters, Ledger().measure(prefix, None).total)]
+    return [(usage.input, patches, characters, TokenLedger().measure(prefix, None).total)]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from enum import IntEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ctxdoc.prompt.prefix import Mark, Prefix
+from ctxdoc.prompt.prefix import Breakpoint, Prefix
 from ctxdoc.providers import RULES
 from ctxdoc.request.usage import Usage
 from ctxdoc.tokens.ledger import Sizes
@@ -30,7 +30,7 @@ class Step(Struct, frozen=True, kw_only=True):
 
     prefix: Prefix
     sizes: Sizes
-    marks: tuple[Mark, ...]
+    marks: tuple[Breakpoint, ...]
     """The breakpoints, from the first block to the last."""
     at: datetime | None = None
     began: datetime | None = None
@@ -152,7 +152,7 @@ class Cache:
         """Whether an entry of a prefix was read."""
         return any(entry.used for entry in self._entries.get(key, ()))
 
-    def store(self, step: Step, mark: Mark) -> None:
+    def store(self, step: Step, mark: Breakpoint) -> None:
         """Stores the entry that a breakpoint asks for."""
         visible = step.began
         if visible is None and step.at is not None:
@@ -201,7 +201,7 @@ def _candidates(step: Step, relax: Relax) -> Iterable[int]:
     return _reached(step.prefix, step.marks)
 
 
-def _reached(prefix: Prefix, marks: tuple[Mark, ...]) -> Iterator[int]:
+def _reached(prefix: Prefix, marks: tuple[Breakpoint, ...]) -> Iterator[int]:
     """The segments in reach of the breakpoints.
 
     A run of blocks of one of some kinds is one position; a setting has that of the block before it.

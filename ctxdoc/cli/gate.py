@@ -33,7 +33,7 @@ from ctxdoc.cli.progress import shown_progress
 from ctxdoc.diagnosis.causes import CAUSES
 from ctxdoc.errors import InputError
 from ctxdoc.gate.baseline import Lock
-from ctxdoc.gate.checks import Gated
+from ctxdoc.gate.checks import GateOutcome
 from ctxdoc.gate.run import baseline_of, gate_builder, gate_log, shareable, updated
 from ctxdoc.gate.settings import GateSettings, read_settings, settings_of
 from ctxdoc.outputs import OUTPUTS, Style
@@ -302,7 +302,7 @@ def _settings(
 
 def _of_log(
     settings: GateSettings, model: str, lock: Lock | None, *, strict: bool, quiet: bool
-) -> Gated:
+) -> GateOutcome:
     # As in a replay: nothing here refers to itself in circles.
     gc.disable()
     logs = list(settings.logs)

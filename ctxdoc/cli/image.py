@@ -42,7 +42,7 @@ from ctxdoc.simulation.history.from_numbers import MODEL
 from ctxdoc.simulation.images import (
     PICTURE_NAMES,
     SIZE,
-    Asked,
+    AskedImage,
     asked_of,
     faults_of_many,
     image_block,
@@ -178,7 +178,7 @@ def _of_images(what: list[str], model: str, turns: int, plot: str, *, count: boo
     return image_report(asked, bill, tuple(faults))
 
 
-def _counted(asked: list[Asked], what: list[str], model: str) -> list[Asked]:
+def _counted(asked: list[AskedImage], what: list[str], model: str) -> list[AskedImage]:
     """The images with what the API counts for them: a message with the image less one without."""
     text = {"type": "text", "text": "?"}
     found = []

@@ -31,9 +31,9 @@ from ctxdoc.cli.options import (
 )
 from ctxdoc.cli.progress import shown_progress
 from ctxdoc.errors import InputError, NoRequestError
-from ctxdoc.ledger.ledger import Replay
+from ctxdoc.ledger.ledger import Ledger
 from ctxdoc.ledger.ledger import replay as replay_log
-from ctxdoc.ledger.request_cost import Row
+from ctxdoc.ledger.request_cost import RequestCost
 from ctxdoc.outputs import OUTPUTS
 from ctxdoc.reading.files import size_of
 from ctxdoc.reading.load import read_log
@@ -106,7 +106,7 @@ def replay(
 
 def _replayed(
     logs: list[str], session: str, model: str, *, strict: bool, quiet: bool, count: bool
-) -> Replay:
+) -> Ledger:
     # Nothing here refers to itself in circles; on a log of a gigabyte the collector would take a
     # third of the time looking for what does.
     gc.disable()
@@ -128,12 +128,12 @@ def _replayed(
 SEE_FORMATS = "'ctxdoc formats' lists what can be read"
 
 
-def _tells_something(row: Row) -> bool:
+def _tells_something(row: RequestCost) -> bool:
     """Whether anything is known of a request but that there was one."""
     return bool(row.counters or row.miss or row.waste or row.request.refused)
 
 
-def _draw(found: Replay, plot: str) -> None:
+def _draw(found: Ledger, plot: str) -> None:
     chart = chart_of(found)
     if chart is None:
         raise InputError("there is nothing to draw: no request has counters or a body")

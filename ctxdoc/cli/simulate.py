@@ -45,7 +45,7 @@ from ctxdoc.simulation.history.messages import Session
 from ctxdoc.simulation.placements import PLACEMENTS, Placement
 from ctxdoc.simulation.run import Simulation
 from ctxdoc.simulation.search import (
-    Found,
+    Optimum,
     Sweep,
     Target,
     base_of,
@@ -304,7 +304,7 @@ def _searched(
     sweeps: Sequence[Sweep],
     best: Sequence[tuple[Target, tuple[int, int] | None]],
     place: Placement,
-) -> list[Found]:
+) -> list[Optimum]:
     """The sweep, all of them as one grid, and each optimum."""
     found = []
     if sweeps:

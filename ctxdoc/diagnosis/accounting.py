@@ -12,7 +12,7 @@ from ctxdoc.diagnosis.cause import Match
 from ctxdoc.pricing.cost import extra_passes_of, fees_of, price, usd_text
 from ctxdoc.pricing.rates import find_tier
 from ctxdoc.pricing.tariff import Tariff, tariff_of
-from ctxdoc.replay.measure import Exchange
+from ctxdoc.replay.measure import MeasuredRequest
 from ctxdoc.request.usage import Usage
 
 TOLERANCE = Decimal("0.01")
@@ -37,7 +37,7 @@ def find_wrong_rate(case: Case) -> Match | None:
     return None
 
 
-def _wrong(exchange: Exchange, usage: Usage) -> Match | None:
+def _wrong(exchange: MeasuredRequest, usage: Usage) -> Match | None:
     request = exchange.request
     said, tariff, extra = request.cost_reported, tariff_of(request), _extra(exchange)
     own = price(usage, tariff)
@@ -82,7 +82,7 @@ def _times(said: Decimal, right: Decimal) -> str:
     return f"{said / right:.3g} times" if right else "more than"
 
 
-def _extra(exchange: Exchange) -> Decimal | None:
+def _extra(exchange: MeasuredRequest) -> Decimal | None:
     """What the request is billed beside its counters; None where it is unpriced."""
     request = exchange.request
     total = fees_of(request)

@@ -27,7 +27,7 @@ from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.render import Renderer
 from ctxdoc.prompt.segments import AT, Segment
 from ctxdoc.replay.link import Matcher, are_apart, gap_between, in_time
-from ctxdoc.replay.measure import Exchange, Replayer, listed_passes
+from ctxdoc.replay.measure import MeasuredRequest, Replayer, listed_passes
 from ctxdoc.request.log import Skipped
 from ctxdoc.request.request import Request, Section
 from ctxdoc.request.usage import Origin
@@ -137,8 +137,8 @@ class Cases:
 
 
 def _case(
-    before: Exchange,
-    after: Exchange,
+    before: MeasuredRequest,
+    after: MeasuredRequest,
     outcome: Outcome,
     *,
     first: bool = False,
@@ -184,7 +184,7 @@ def _case(
     return replace(case, api_agrees=word is not None and bool(word.agrees))
 
 
-def _gives_back(before: Exchange, after: Exchange) -> bool:
+def _gives_back(before: MeasuredRequest, after: MeasuredRequest) -> bool:
     """Whether a request gives back the answer of another, as it was or changed."""
     body = before.request.body
     index = len(body.messages) if body is not None else -1
@@ -223,12 +223,12 @@ def _first_part(case: Case) -> Part:
 
 
 def _all_changes(
-    divergence: Change | None, before: Exchange, after: Exchange
+    divergence: Change | None, before: MeasuredRequest, after: MeasuredRequest
 ) -> tuple[Change, ...]:
     return tuple(iter_changes(before.prefix, after.prefix)) if divergence else ()
 
 
-def _identical(before: Exchange, after: Exchange) -> int:
+def _identical(before: MeasuredRequest, after: MeasuredRequest) -> int:
     """Tokens of the leading blocks that both bodies have, whatever the API made of them; never more than
     the earlier prompt has by its own counters."""
     own = before.usage.input if before.usage is not None and not before.passes else 0
@@ -237,7 +237,7 @@ def _identical(before: Exchange, after: Exchange) -> int:
     return min(found, right) if right else found
 
 
-def _equal_start(before: Exchange, after: Exchange) -> int:
+def _equal_start(before: MeasuredRequest, after: MeasuredRequest) -> int:
     one, two = before.prefix.as_sent, after.prefix.as_sent
     index = common_segments(one, two) - 1
     while index >= 0 and not two.segments[index].is_block:
@@ -629,7 +629,7 @@ def _are_one_agent(case: Case) -> bool:
     return 2 * len(names[0] & names[1]) >= len(names[0] | names[1])
 
 
-def _cached_by(before: Exchange, end: Section | None) -> int:
+def _cached_by(before: MeasuredRequest, end: Section | None) -> int:
     """Tokens up to the last breakpoint of a request that was in the cache after it, ahead of
     `end`."""
     prefix, known = before.prefix, before.cached

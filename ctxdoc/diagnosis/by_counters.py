@@ -45,7 +45,7 @@ class Rewrite(Struct, frozen=True, kw_only=True):
     """Whether no lifetime that there is would have bridged the pause."""
 
 
-class Heard(Struct, frozen=True):
+class CounterStep(Struct, frozen=True):
     """What counters tell of a request."""
 
     thread: int
@@ -142,7 +142,7 @@ class Counted:
         self._events: frozenset[Event] = frozenset()
         """What was noted since the last call that the cache is concerned with."""
 
-    def next(self, key: int, request: Request) -> Heard | None:
+    def next(self, key: int, request: Request) -> CounterStep | None:
         """What is known of a request; None for one without counters of its own."""
         self._events |= frozenset(request.events)
         usage = request.usage
@@ -195,7 +195,7 @@ class Counted:
             self._waiting[key] = (compared, before, fallen)
         before.take(key, request, sizes, self._turn)
         self._recent = before
-        return Heard(before.number, heard, goes_on, rewrite)
+        return CounterStep(before.number, heard, goes_on, rewrite)
 
     def settled(self) -> Iterator[tuple[int, Rewrite]]:
         """The falls that were no side calls, once the session is over."""

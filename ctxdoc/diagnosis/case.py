@@ -11,7 +11,7 @@ from msgspec import Struct
 from ctxdoc.cache.breakpoint_rules import Refusal
 from ctxdoc.cache.simulator import Outcome
 from ctxdoc.prompt.diff import Change
-from ctxdoc.replay.measure import Exchange
+from ctxdoc.replay.measure import MeasuredRequest
 from ctxdoc.request.request import Section
 from ctxdoc.request.usage import Origin, Usage
 
@@ -61,8 +61,8 @@ class Part(StrEnum):
 class Case(Struct, frozen=True, kw_only=True, dict=True):
     """A request, the one it is compared with, and what the cache did."""
 
-    before: Exchange
-    after: Exchange
+    before: MeasuredRequest
+    after: MeasuredRequest
     outcome: Outcome
     counters: Usage
     """Of the later request; reported, or simulated where nothing was."""

@@ -44,7 +44,7 @@ class State(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Sent(Struct, frozen=True, kw_only=True):
+class LiveSending(Struct, frozen=True, kw_only=True):
     """One live sending."""
 
     usage: Usage | None
@@ -61,7 +61,7 @@ class DoubleSend(Struct, frozen=True):
     how: str
     """live, recorded, replayed or none."""
     verdict: str
-    sendings: tuple[Sent, ...] = ()
+    sendings: tuple[LiveSending, ...] = ()
     """What each sending was answered, where it was live."""
 
 

@@ -38,7 +38,7 @@ from ctxdoc.prompt.diff import Change, Place
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.segments import Segment
 from ctxdoc.providers import RULES
-from ctxdoc.replay.measure import Exchange
+from ctxdoc.replay.measure import MeasuredRequest
 from ctxdoc.request import codec
 from ctxdoc.request.codec import Json
 from ctxdoc.request.request import Request, Section
@@ -56,7 +56,7 @@ REPEATED_SHARE = 0.1
 """History that is paid in full again is worth a word from either of these on."""
 
 
-class Found(Struct, frozen=True):
+class ChangedValue(Struct, frozen=True):
     """A value that changed."""
 
     pointer: str
@@ -98,7 +98,7 @@ def quote(value: Json, byte: int | None = None, default: str = "nothing", size: 
     return f"{QUOTED[0]}{shown}{QUOTED[1]}"
 
 
-def find_value(case: Case, kind: Kind) -> Found | None:
+def find_value(case: Case, kind: Kind) -> ChangedValue | None:
     """The first changed text in which a value of that kind changed."""
     for change in case.changes:
         texts = _texts(change.place)
@@ -114,7 +114,7 @@ def find_value(case: Case, kind: Kind) -> Found | None:
             wrapped = INJECTED.fullmatch(texts[1])
             ceiling = capped(ceiling, Confidence.CERTAIN if wrapped else Confidence.LIKELY)
         start, end_before, end_after = changed_span(*texts)
-        return Found(
+        return ChangedValue(
             change.place.pointer,
             _piece(texts[0], start, end_before),
             _piece(texts[1], start, end_after),
@@ -172,12 +172,12 @@ def _may_hold_value(case: Case, change: Change, before: str, after: str) -> bool
     return only_values_differ(before, after) and not asks_anew(case, change)
 
 
-def tool_data(exchange: Exchange) -> list[bytes]:
+def tool_data(exchange: MeasuredRequest) -> list[bytes]:
     """A hash of each rendered definition, in their order."""
     return [s.digest for s in _tools(exchange.prefix)]
 
 
-def tool_names(exchange: Exchange) -> list[str]:
+def tool_names(exchange: MeasuredRequest) -> list[str]:
     """The names in their order; a server's toolset has its type for a name."""
     return [_tool_name(s.value) for s in _tools(exchange.prefix)]
 

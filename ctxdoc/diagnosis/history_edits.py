@@ -13,7 +13,7 @@ from ctxdoc.prompt.diff import Change, common_length
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.segments import Segment
 from ctxdoc.providers import RULES
-from ctxdoc.replay.measure import Exchange
+from ctxdoc.replay.measure import MeasuredRequest
 from ctxdoc.request import codec
 from ctxdoc.request.codec import Json
 from ctxdoc.request.request import Section
@@ -57,7 +57,7 @@ class Moved(Struct, frozen=True):
     text: str = ""
 
 
-def message_blocks(exchange: Exchange, change: Change) -> list[Segment]:
+def message_blocks(exchange: MeasuredRequest, change: Change) -> list[Segment]:
     """The blocks of the message in which a change lies."""
     segment = change.before or change.after
     index = segment.rank[1] if segment else -1
@@ -68,7 +68,7 @@ def _history(prefix: Prefix) -> list[Segment]:
     return [s for s in prefix.segments if s.section is Section.MESSAGES and s.is_block]
 
 
-def message_count(exchange: Exchange) -> int:
+def message_count(exchange: MeasuredRequest) -> int:
     """Messages of the body."""
     body = exchange.request.body
     return len(body.messages) if body else 0

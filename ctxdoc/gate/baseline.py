@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from ctxdoc.errors import InputError
-from ctxdoc.tokens.fingerprint import Block, Locked
+from ctxdoc.tokens.fingerprint import Block, Fingerprint
 
 SCHEMA = "ctxdoc/lock/1"
 
@@ -24,10 +24,10 @@ class Lock(Struct, frozen=True, kw_only=True):
     """A lock file."""
 
     schema: str
-    prefixes: tuple[Locked, ...]
+    prefixes: tuple[Fingerprint, ...]
 
 
-class Changed(Struct, frozen=True, kw_only=True):
+class PrefixChange(Struct, frozen=True, kw_only=True):
     """A prefix that is not as the baseline has it."""
 
     lines: tuple[str, ...]
@@ -37,16 +37,16 @@ class Changed(Struct, frozen=True, kw_only=True):
     it does not have."""
 
 
-def lock_of(prefixes: Iterable[Locked]) -> Lock:
+def lock_of(prefixes: Iterable[Fingerprint]) -> Lock:
     """The lock of some prefixes, equal ones once."""
-    found: list[Locked] = []
+    found: list[Fingerprint] = []
     for each in prefixes:
         if each not in found:
             found.append(each)
     return Lock(schema=SCHEMA, prefixes=tuple(sorted(found, key=_order)))
 
 
-def _order(each: Locked) -> tuple[str, list[str], list[str]]:
+def _order(each: Fingerprint) -> tuple[str, list[str], list[str]]:
     names = [block.name or block.at for block in each.blocks]
     return each.model, names, [block.hash for block in each.blocks]
 
@@ -79,7 +79,7 @@ def read_lock(path: Path) -> Lock | None:
     return lock
 
 
-def changes_of(lock: Lock, now: Lock) -> tuple[Changed, ...]:
+def changes_of(lock: Lock, now: Lock) -> tuple[PrefixChange, ...]:
     """What is not as it was; a prefix of the baseline that was not sent is no change."""
     old = [each for each in lock.prefixes if each not in now.prefixes]
     new = [each for each in now.prefixes if each not in lock.prefixes]
@@ -95,17 +95,17 @@ def changes_of(lock: Lock, now: Lock) -> tuple[Changed, ...]:
     return tuple(
         _changed(old[before[b]], each)
         if b in before
-        else Changed(lines=(_described(each),), invalidates=None)
+        else PrefixChange(lines=(_described(each),), invalidates=None)
         for b, each in enumerate(new)
     )
 
 
-def _described(new: Locked) -> str:
+def _described(new: Fingerprint) -> str:
     tools = sum(bool(block.name) for block in new.blocks)
     return f"a prefix for {new.model} with {tools} tools, {new.tokens:,} tokens, is not in it"
 
 
-def _alike(old: Locked, new: Locked) -> float:
+def _alike(old: Fingerprint, new: Fingerprint) -> float:
     """How far two prefixes are of one agent, from 0 to 1."""
     one, two = (
         {block.hash for block in each.blocks} | {block.name for block in each.blocks if block.name}
@@ -119,21 +119,21 @@ def _alike(old: Locked, new: Locked) -> float:
     return alike + (0.001 if alike and old.model == new.model else 0.0)
 
 
-def _changed(old: Locked, new: Locked) -> Changed:
+def _changed(old: Fingerprint, new: Fingerprint) -> PrefixChange:
     count = min(len(old.blocks), len(new.blocks))
     if old.model == new.model and old.blocks[:count] == new.blocks[:count]:
         # The same blocks, and the last breakpoint on another one.
         last = new.blocks[-1].at if new.blocks else "nothing"
         way = "earlier" if len(new.blocks) < len(old.blocks) else "further on"
-        return Changed(lines=(f"what is held ends {way} now, with {last}",), invalidates=None)
+        return PrefixChange(lines=(f"what is held ends {way} now, with {last}",), invalidates=None)
     first = 0
     if old.model == new.model:
         first = next(i for i in range(count + 1) if old.blocks[i : i + 1] != new.blocks[i : i + 1])
     lost = sum(block.tokens for block in old.blocks[first:])
-    return Changed(lines=tuple(_lines(old, new)), invalidates=lost)
+    return PrefixChange(lines=tuple(_lines(old, new)), invalidates=lost)
 
 
-def _lines(old: Locked, new: Locked) -> Iterator[str]:
+def _lines(old: Fingerprint, new: Fingerprint) -> Iterator[str]:
     if old.model != new.model:
         yield f"model {old.model} → {new.model}"
     before = {block.name: block for block in old.blocks if block.name}
@@ -167,7 +167,7 @@ def _tool_lines(old: Block, new: Block) -> Iterator[str]:
         yield f"tool `{new.name}`: its members in another order or spelling"
 
 
-def _block_lines(old: Locked, new: Locked) -> Iterator[str]:
+def _block_lines(old: Fingerprint, new: Fingerprint) -> Iterator[str]:
     """Blocks that are no tools, those of one section against each other."""
     sections = dict.fromkeys(_section(block) for block in (*old.blocks, *new.blocks))
     for section in sections:

@@ -11,12 +11,12 @@ from msgspec.structs import replace
 
 from ctxdoc.diagnosis.causes import CAUSES, Cause, Confidence
 from ctxdoc.diagnosis.drift import Drift, find_drift
-from ctxdoc.gate.baseline import Changed, Lock, changes_of, lock_of
+from ctxdoc.gate.baseline import Lock, PrefixChange, changes_of, lock_of
 from ctxdoc.gate.limits import LIMITS, Limit, Value, limit_of
 from ctxdoc.gate.process import Failed, Run, Surrounding
 from ctxdoc.gate.settings import GateSettings
-from ctxdoc.ledger.ledger import Replay
-from ctxdoc.ledger.request_cost import Row
+from ctxdoc.ledger.ledger import Ledger
+from ctxdoc.ledger.request_cost import RequestCost
 from ctxdoc.prompt.diff import Place
 from ctxdoc.prompt.render import render
 from ctxdoc.tokens.fingerprint import locked, marked_count
@@ -77,7 +77,7 @@ class Breach(Struct, frozen=True, kw_only=True):
     """What to do in this case, where it is not what the cause says."""
 
 
-class Gated(Struct, frozen=True, kw_only=True):
+class GateOutcome(Struct, frozen=True, kw_only=True):
     """The outcome of the gate."""
 
     subject: str
@@ -85,7 +85,7 @@ class Gated(Struct, frozen=True, kw_only=True):
     checks: tuple[Check, ...]
     breaches: tuple[Breach, ...]
     """Those that break it first."""
-    changed: tuple[Changed, ...] = ()
+    changed: tuple[PrefixChange, ...] = ()
     """Against the baseline."""
     lock: Lock | None = None
     """What the baseline would be now; None where nothing is stable."""
@@ -130,19 +130,19 @@ is no matter of several agents."""
 
 
 def gate_replay(
-    found: Replay, settings: GateSettings, subject: str, lock: Lock | None = None
-) -> Gated:
+    found: Ledger, settings: GateSettings, subject: str, lock: Lock | None = None
+) -> GateOutcome:
     """The gate over a replayed log; `lock` is the baseline, where there is one."""
     breaches = sorted(_of_rows(found, settings), key=lambda breach: not breach.breaks)
     now = lock_of(found.heads) if found.heads else None
     stable = _stable_of_log(found, breaches, settings)
     has_one = not any(row.related for row in found.rows) and not stable.value
     checks = [*([] if has_one and settings.baseline else [stable]), *_limits(found, settings)]
-    changed: tuple[Changed, ...] = ()
+    changed: tuple[PrefixChange, ...] = ()
     if settings.baseline is not None:
         check, changed = _against(lock, now, settings.baseline)
         checks.append(check)
-    return Gated(
+    return GateOutcome(
         subject=subject,
         checks=tuple(checks),
         breaches=tuple(breaches),
@@ -154,7 +154,7 @@ def gate_replay(
     )
 
 
-def _unread(found: Replay) -> Iterator[str]:
+def _unread(found: Ledger) -> Iterator[str]:
     """What was passed over, where it was meant to be a request."""
     skipped = [item for item in found.log.skipped if not item.other]
     if skipped:
@@ -163,7 +163,7 @@ def _unread(found: Replay) -> Iterator[str]:
         yield f"{records} skipped, the first: {first.source}, line {first.line}: {first.reason}"
 
 
-def _stable_of_log(found: Replay, breaches: Sequence[Breach], settings: GateSettings) -> Check:
+def _stable_of_log(found: Ledger, breaches: Sequence[Breach], settings: GateSettings) -> Check:
     broken = [breach for breach in breaches if breach.breaks]
     why = _unchecked(found, settings)
     verdict = Verdict.BROKEN if broken else Verdict.UNCHECKED if why else Verdict.HELD
@@ -181,7 +181,7 @@ def _stable_of_log(found: Replay, breaches: Sequence[Breach], settings: GateSett
     )
 
 
-def _unchecked(found: Replay, settings: GateSettings) -> str:
+def _unchecked(found: Ledger, settings: GateSettings) -> str:
     """Why the log cannot show that its prefix is stable; empty where it can."""
     skipped = sum(not item.other for item in found.log.skipped)
     if skipped > len(found.rows):
@@ -212,9 +212,9 @@ def _where(breach: Breach) -> str:
     return f"{breach.source}{line}{pointer}"
 
 
-def _of_rows(found: Replay, settings: GateSettings) -> Iterator[Breach]:
+def _of_rows(found: Ledger, settings: GateSettings) -> Iterator[Breach]:
     """Each cause of misses and of waste that is or may be avoidable, and those that the settings name."""
-    rows: dict[tuple[str, bool], list[Row]] = {}
+    rows: dict[tuple[str, bool], list[RequestCost]] = {}
     named = {CAUSES[name].id for name in settings.fail_on}
     varies = _openings_vary(found)
     for row in found.rows:
@@ -234,7 +234,7 @@ def _of_rows(found: Replay, settings: GateSettings) -> Iterator[Breach]:
         yield _breach(CAUSES[name], own, breaking)
 
 
-def _openings_vary(found: Replay) -> bool:
+def _openings_vary(found: Ledger) -> bool:
     """Whether conversations begin with another prefix each time, as with a clock at its head; a few that
     differ are agents of their own."""
     openings = [row for row in found.rows if row.opens and row.related]
@@ -242,7 +242,7 @@ def _openings_vary(found: Replay) -> bool:
     return len(lost) > 1 and len(lost) >= MOST_OF * len(openings)
 
 
-def _breach(cause: Cause, rows: Sequence[Row], breaking: bool) -> Breach:
+def _breach(cause: Cause, rows: Sequence[RequestCost], breaking: bool) -> Breach:
     first = next((row for row in rows if row.place is not None), rows[0])
     wrong = first.miss or first.waste
     assert wrong is not None
@@ -268,14 +268,14 @@ def _breach(cause: Cause, rows: Sequence[Row], breaking: bool) -> Breach:
     )
 
 
-def _limits(found: Replay, settings: GateSettings) -> Iterator[Check]:
+def _limits(found: Ledger, settings: GateSettings) -> Iterator[Check]:
     for limit in LIMITS:
         allowed = limit_of(limit, settings)
         if allowed is not None:
             yield _limited(limit, allowed, found)
 
 
-def _limited(limit: Limit, allowed: Value, found: Replay) -> Check:
+def _limited(limit: Limit, allowed: Value, found: Ledger) -> Check:
     measured = limit.measure(found)
     verdict, why = Verdict.UNCHECKED, "the log does not tell"
     if measured.value is not None:
@@ -293,10 +293,12 @@ def _limited(limit: Limit, allowed: Value, found: Replay) -> Check:
     )
 
 
-def _against(lock: Lock | None, now: Lock | None, path: str) -> tuple[Check, tuple[Changed, ...]]:
+def _against(
+    lock: Lock | None, now: Lock | None, path: str
+) -> tuple[Check, tuple[PrefixChange, ...]]:
     """The prefix now beside the baseline."""
     verdict, why = Verdict.HELD, ""
-    changed: tuple[Changed, ...] = ()
+    changed: tuple[PrefixChange, ...] = ()
     if now is None:
         verdict, why = Verdict.UNCHECKED, "no request has a body with tools or a system prompt"
     elif lock is None:
@@ -332,7 +334,7 @@ def gate_runs(
     subject: str,
     lock: Lock | None = None,
     not_checked: Sequence[str] = (),
-) -> Gated:
+) -> GateOutcome:
     """The gate over the runs of a request builder, each in a changed surrounding."""
     found: dict[str, Breach] = {}
     failed: dict[str, str] = {}
@@ -365,12 +367,12 @@ def gate_runs(
             else "",
         )
     ]
-    changed: tuple[Changed, ...] = ()
+    changed: tuple[PrefixChange, ...] = ()
     if settings.baseline is not None:
         check, changed = _against(lock, now, settings.baseline)
         checks.append(check)
     unmarked = () if all(prefix.breakpoints for prefix in prefixes) else (UNMARKED,)
-    return Gated(
+    return GateOutcome(
         subject=subject,
         checks=tuple(checks),
         breaches=tuple(breaches),

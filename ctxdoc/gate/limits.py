@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ctxdoc.ledger.ledger import Grown, Replay
+from ctxdoc.ledger.ledger import Grown, Ledger
 from ctxdoc.ledger.totals import totals_of
 
 Value = int | float | Decimal
@@ -31,7 +31,7 @@ class Limit(Struct, frozen=True, kw_only=True):
     """As in the settings, with underscores."""
     title: str
     unit: str
-    measure: Callable[[Replay], Measured]
+    measure: Callable[[Ledger], Measured]
     at_least: bool = False
     """Whether the limit is a lower one."""
 
@@ -41,19 +41,19 @@ class Limit(Struct, frozen=True, kw_only=True):
         return one >= two if self.at_least else one <= two
 
 
-def _hit_ratio(replay: Replay) -> Measured:
+def _hit_ratio(replay: Ledger) -> Measured:
     return Measured(totals_of(replay.rows).hit_ratio)
 
 
-def _lost_cost(replay: Replay) -> Measured:
+def _lost_cost(replay: Ledger) -> Measured:
     return Measured(totals_of(replay.rows).gated.amount)
 
 
-def _lost_tokens(replay: Replay) -> Measured:
+def _lost_tokens(replay: Ledger) -> Measured:
     return Measured(totals_of(replay.rows).lost_tokens)
 
 
-def _largest(replay: Replay, value: Callable[[Grown], float | None]) -> Measured:
+def _largest(replay: Ledger, value: Callable[[Grown], float | None]) -> Measured:
     found = [
         (round(size), grown)
         for grown in replay.growth
@@ -65,11 +65,11 @@ def _largest(replay: Replay, value: Callable[[Grown], float | None]) -> Measured
     return Measured(size, f"session {grown.session}, requests {grown.rows[0]} to {grown.rows[-1]}")
 
 
-def _prefix(replay: Replay) -> Measured:
+def _prefix(replay: Ledger) -> Measured:
     return _largest(replay, lambda grown: grown.fit.prefix)
 
 
-def _growth(replay: Replay) -> Measured:
+def _growth(replay: Ledger) -> Measured:
     return _largest(replay, lambda grown: grown.fit.per_turn)
 
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ctxdoc.diagnosis.drift import find_drift
 from ctxdoc.gate.baseline import Lock, lock_of, read_lock, write_lock
-from ctxdoc.gate.checks import SHOWN_PLACES, Gated, Verdict, gate_replay, gate_runs
+from ctxdoc.gate.checks import SHOWN_PLACES, GateOutcome, Verdict, gate_replay, gate_runs
 from ctxdoc.gate.process import (
     Builder,
     Failed,
@@ -41,7 +41,7 @@ def gate_log(
     settings: GateSettings,
     lock: Lock | None = None,
     begin: Callable[[int], Callable[[int], None]] | None = None,
-) -> tuple[Gated, Log]:
+) -> tuple[GateOutcome, Log]:
     """The gate over a log, and the log without its requests; `read` gives it, so that nobody else holds it.
 
     `begin` is told how many requests will be replayed, and gives who is told of them.
@@ -57,7 +57,7 @@ def gate_log(
     return gate_replay(found, settings, subject, lock), found.log
 
 
-def gate_builder(settings: GateSettings, folder: Path, lock: Lock | None = None) -> Gated:
+def gate_builder(settings: GateSettings, folder: Path, lock: Lock | None = None) -> GateOutcome:
     """The gate over a program, or over a function in fresh interpreters.
 
     Raises InputError for what cannot be started, UncheckedError for what gives no body.
@@ -72,7 +72,7 @@ def gate_builder(settings: GateSettings, folder: Path, lock: Lock | None = None)
 
 def gate_function(
     build: Callable[[], Any], settings: GateSettings, folder: Path, lock: Lock | None = None
-) -> Gated:
+) -> GateOutcome:
     """The gate over a function of this process: in fresh interpreters where it can be imported there.
 
     Raises UncheckedError for a function that gives no body.
@@ -112,7 +112,7 @@ def _in_surroundings(
     folder: Path,
     lock: Lock | None,
     paths: Mapping[str, Sequence[str]] | None = None,
-) -> Gated:
+) -> GateOutcome:
     surroundings = chosen_surroundings(settings.skip)
     builder = Builder(words, timeout=settings.timeout, folder=folder, paths=paths or {})
     reference = builder.reference()
@@ -143,7 +143,9 @@ def baseline_of(settings: GateSettings, folder: Path, *, update: bool) -> Lock |
     return read_lock(folder / settings.baseline)
 
 
-def updated(gated: Gated, write: Callable[[bytes], object], beside: Lock | None = None) -> Gated:
+def updated(
+    gated: GateOutcome, write: Callable[[bytes], object], beside: Lock | None = None
+) -> GateOutcome:
     """Writes the baseline, where there is a stable prefix to be written; with `beside`, those of it too."""
     if gated.lock is None:
         why = "not written: there is no stable prefix"

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from ctxdoc.diagnosis.causes import CAUSES
 from ctxdoc.ledger.block_costs import Block
-from ctxdoc.ledger.ledger import Replay
-from ctxdoc.ledger.request_cost import Row
+from ctxdoc.ledger.ledger import Ledger
+from ctxdoc.ledger.request_cost import RequestCost
 from ctxdoc.ledger.totals import IDLE, Idle, idle_of, losses_of, totals_of
 from ctxdoc.pricing.cost import usd_text
 from ctxdoc.pricing.rates import MILLION, find_rates
@@ -45,7 +45,7 @@ class Advice(Struct, frozen=True, kw_only=True):
     """Two requests of the log that show it, counted from 1."""
 
 
-def advise(replay: Replay) -> tuple[Advice, ...]:
+def advise(replay: Ledger) -> tuple[Advice, ...]:
     """What was lost first, then what may be smaller, each by its money; at most five."""
     total = totals_of(replay.rows).priced.amount or Decimal(0)
     found = [advice for source in SOURCES for advice in source(replay)]
@@ -54,7 +54,7 @@ def advise(replay: Replay) -> tuple[Advice, ...]:
     return tuple(ranked[:AT_MOST])
 
 
-def _losses(replay: Replay) -> Iterator[Advice]:
+def _losses(replay: Ledger) -> Iterator[Advice]:
     """Each cause of avoidable misses and of waste; what pauses cost is told apart."""
     avoidable = [row for row in replay.rows if row.waste or (row.miss and row.miss.avoidable)]
     for loss in losses_of(avoidable):
@@ -72,7 +72,7 @@ def _losses(replay: Replay) -> Iterator[Advice]:
         )
 
 
-def _idle(replay: Replay) -> Iterator[Advice]:
+def _idle(replay: Ledger) -> Iterator[Advice]:
     """Pauses over the lifetime, with what would have bridged them."""
     idle = idle_of(replay)
     if idle is None:
@@ -127,18 +127,18 @@ def bridge_text(idle: Idle) -> str:
     return f"{', '.join(parts)}{neither}"
 
 
-def _pair_of(row: Row) -> tuple[int, int] | None:
+def _pair_of(row: RequestCost) -> tuple[int, int] | None:
     """Both requests as `diagnose` takes them: with bodies, the earlier one first in the log."""
     if row.compared is None or row.simulated is None or row.compared >= row.number:
         return None
     return row.compared, row.number
 
 
-def _lost(row: Row) -> Decimal:
+def _lost(row: RequestCost) -> Decimal:
     return (row.miss.cost if row.miss else None) or Decimal(0)
 
 
-def _unused_tools(replay: Replay) -> Iterator[Advice]:
+def _unused_tools(replay: Ledger) -> Iterator[Advice]:
     blocks = unused_tools(replay)
     if not blocks:
         return
@@ -156,7 +156,7 @@ def _unused_tools(replay: Replay) -> Iterator[Advice]:
     )
 
 
-def unused_tools(replay: Replay) -> list[Block]:
+def unused_tools(replay: Ledger) -> list[Block]:
     """Tool definitions that the log shows no call of; none where it shows no call at all."""
     blocks = replay.blocks
     called = replay.called | {sort.name for sort in blocks.sorts if sort.kind in CALLS}
@@ -165,7 +165,7 @@ def unused_tools(replay: Replay) -> list[Block]:
     return blocks.where(lambda s: s.section is Section.TOOLS and s.name not in called)
 
 
-def _results(replay: Replay) -> Iterator[Advice]:
+def _results(replay: Ledger) -> Iterator[Advice]:
     blocks = [
         block
         for block in replay.blocks.where(lambda sort: sort.kind.endswith("tool_result"))
@@ -189,7 +189,7 @@ def _results(replay: Replay) -> Iterator[Advice]:
     )
 
 
-def _images(replay: Replay) -> Iterator[Advice]:
+def _images(replay: Ledger) -> Iterator[Advice]:
     blocks = replay.blocks.where(lambda sort: sort.pictured)
     if not blocks:
         return
@@ -204,10 +204,10 @@ def _images(replay: Replay) -> Iterator[Advice]:
     )
 
 
-def _hours(replay: Replay) -> Iterator[Advice]:
+def _hours(replay: Ledger) -> Iterator[Advice]:
     """One-hour writes that no pause made use of."""
     written, premium = 0, Decimal(0)
-    last: dict[str, Row] = {}
+    last: dict[str, RequestCost] = {}
     for index in replay.order:
         row = replay.by_place[index]
         request = row.request
@@ -244,7 +244,7 @@ def _requests(count: int) -> str:
     return f"{count:,} request{'' if count == 1 else 's'}"
 
 
-SOURCES: tuple[Callable[[Replay], Iterator[Advice]], ...] = (
+SOURCES: tuple[Callable[[Ledger], Iterator[Advice]], ...] = (
     _losses,
     _idle,
     _unused_tools,

@@ -22,7 +22,7 @@ from msgspec import Struct
 from ctxdoc.pricing.table import Rates
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.segments import Segment, segment_of
-from ctxdoc.replay.measure import Exchange
+from ctxdoc.replay.measure import MeasuredRequest
 from ctxdoc.request.request import Section
 from ctxdoc.request.usage import Origin, Usage
 
@@ -96,7 +96,7 @@ class Lifetime:
         self._places = array("l")
         """Index of that message, and place of the block in it."""
 
-    def add(self, exchange: Exchange, usage: Usage, rates: Rates | None) -> None:
+    def add(self, exchange: MeasuredRequest, usage: Usage, rates: Rates | None) -> None:
         """Adds a request with what it read, wrote and paid in full."""
         self._grow(exchange)
         keys = exchange.prefix.keys
@@ -108,7 +108,7 @@ class Lifetime:
             self._unpriced[tip] += 1
         self._spread(exchange, usage, rates)
 
-    def _spread(self, exchange: Exchange, usage: Usage, rates: Rates | None) -> None:
+    def _spread(self, exchange: MeasuredRequest, usage: Usage, rates: Rates | None) -> None:
         """Shares what a request read, wrote and paid in full out among its blocks."""
         keys = exchange.prefix.keys
         cached = usage.cache_read + usage.cache_write
@@ -144,7 +144,7 @@ class Lifetime:
             self._rate[node] += rate - later_rate
             later_share, later_rate = share, rate
 
-    def _grow(self, exchange: Exchange) -> None:
+    def _grow(self, exchange: MeasuredRequest) -> None:
         """Adds the new nodes."""
         keys, of_key, prefix = exchange.prefix.keys, self._of_key, exchange.prefix
         known = len(keys)

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from ctxdoc.ledger.ledger import Replay
-from ctxdoc.ledger.request_cost import Row
+from ctxdoc.ledger.ledger import Ledger
+from ctxdoc.ledger.request_cost import RequestCost
 from ctxdoc.pricing.cost import price
 from ctxdoc.pricing.rates import find_tier
 from ctxdoc.pricing.tariff import Tariff
@@ -42,7 +42,7 @@ Falls: TypeAlias = Mapping[tuple[int, ...], Fall]
 """By the requests of a stretch; those of conversations in which nothing fell are not there."""
 
 
-def falls_of(replay: Replay) -> Falls:
+def falls_of(replay: Ledger) -> Falls:
     """Where prompts fell, for every stretch of a conversation."""
     of_row = {number: grown for grown in replay.growth for number in grown.rows}
     next_of: dict[tuple[int, ...], tuple[int, ...]] = {}
@@ -86,7 +86,7 @@ class Forecast(Struct, frozen=True, kw_only=True):
     next: tuple[Next, ...]
 
 
-def forecast(fit: Growth, rows: Sequence[Row], fall: Fall | None = None) -> Forecast | None:
+def forecast(fit: Growth, rows: Sequence[RequestCost], fall: Fall | None = None) -> Forecast | None:
     """The forecast for a stretch of at least two requests with counters; None for a shorter one, for one
     that the law does not fit, and for one whose end the log shows. It ends where prompts fell before."""
     usages = [row.counters for row in rows]

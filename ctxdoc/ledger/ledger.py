@@ -16,7 +16,7 @@ from ctxdoc.errors import NoRequestError
 from ctxdoc.ledger.block_costs import Blocks, Lifetime
 from ctxdoc.ledger.fidelity import Fidelity, fidelity_of
 from ctxdoc.ledger.miss import below_minimum_of, judge, miss_of
-from ctxdoc.ledger.request_cost import Row, oracle_of, price_row
+from ctxdoc.ledger.request_cost import RequestCost, oracle_of, price_row
 from ctxdoc.pricing.rates import find_rates
 from ctxdoc.pricing.tariff import tariff_of
 from ctxdoc.prompt.prefix import Prefix
@@ -32,7 +32,7 @@ from ctxdoc.request.log import Log, missing_of
 from ctxdoc.request.request import Request, Section
 from ctxdoc.request.usage import Origin
 from ctxdoc.tokens.estimate import is_opaque
-from ctxdoc.tokens.fingerprint import Locked, locked, stable_count
+from ctxdoc.tokens.fingerprint import Fingerprint, locked, stable_count
 
 TELL_EVERY = 64
 NO_SESSION = "nothing says which request came before it"
@@ -48,7 +48,7 @@ class Grown(Struct, frozen=True):
     fit: Growth
 
 
-class Replay(Struct, frozen=True, kw_only=True):
+class Ledger(Struct, frozen=True, kw_only=True):
     """What a log tells once it is replayed."""
 
     log: Log
@@ -56,29 +56,29 @@ class Replay(Struct, frozen=True, kw_only=True):
     missing: tuple[str, ...]
     """What it cannot tell."""
     sessions: tuple[Session, ...]
-    by_place: dict[int, Row]
+    by_place: dict[int, RequestCost]
     """The requests by their place in the log from 0, in its order."""
     order: tuple[int, ...]
     """The same places in time order, in which they were replayed."""
     blocks: Blocks
     """Of the requests with bodies, the dearest first."""
     growth: tuple[Grown, ...]
-    heads: tuple[Locked, ...]
+    heads: tuple[Fingerprint, ...]
     """Tools, system prompt and settings of the request that begins each thread, where they were asked
     for."""
     called: frozenset[str]
     """Tools that an answer called or a request forced."""
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[RequestCost, ...]:
         """The requests in the order of the log."""
         return tuple(self.by_place.values())
 
-    def rows_of(self, session: Session) -> list[Row]:
+    def rows_of(self, session: Session) -> list[RequestCost]:
         """The requests of a session."""
         return [self.by_place[place] for place in session.requests]
 
-    def grown_rows(self, grown: Grown) -> list[Row]:
+    def grown_rows(self, grown: Grown) -> list[RequestCost]:
         """The requests of a stretch."""
         return [self.by_place[number - 1] for number in grown.rows]
 
@@ -98,7 +98,7 @@ def replay(
     places: int = 0,
     heads: bool = False,
     progress: Callable[[int], None] | None = None,
-) -> Replay:
+) -> Ledger:
     """Replays a log as a whole, and keeps what belongs to one session if it is named.
 
     Of the first `places` misses of each cause it is kept where they differ, and with `heads` what each
@@ -130,12 +130,12 @@ class _Run:
         self.only = only
         self.places: defaultdict[str, int] = defaultdict(lambda: places)
         """How many more places are kept, by cause."""
-        self.heads: dict[bytes, Locked] | None = {} if heads else None
+        self.heads: dict[bytes, Fingerprint] | None = {} if heads else None
         self.renderer = Renderer(lean=True)
         self.parter = Parter(self.renderer)
         self.kept: frozenset[int] | None = None
         """Places of the requests that are reported, where it is not all."""
-        self.rows: list[Row | None] = [None] * len(requests)
+        self.rows: list[RequestCost | None] = [None] * len(requests)
         self.cases = Cases(requests, self.renderer, consume=True)
         self.lifetime = Lifetime()
         self.bound = Bound()
@@ -160,7 +160,7 @@ class _Run:
         request = self.requests[index]
         if index not in self.parter.names:
             self.parter.add(index, request)
-        row = Row(
+        row = RequestCost(
             number=index + 1,
             # What is kept of a request holds no prompt.
             request=replace(request, body=None, raw=None),
@@ -186,7 +186,7 @@ class _Run:
         row.reason = reason or (None if request.usage else NO_COUNTERS)
         self._count(row, request)
 
-    def _fill(self, row: Row, case: Case, before: int | None) -> None:
+    def _fill(self, row: RequestCost, case: Case, before: int | None) -> None:
         """A request with a body."""
         request, usage = case.after.request, case.after.usage
         row.reported = usage if request.usage is not None else None
@@ -229,7 +229,7 @@ class _Run:
         rates = find_rates(row.tariff, counters.input)
         self.lifetime.add(case.after, counters, rates)
 
-    def _thread(self, row: Row, case: Case, before: int | None) -> None:
+    def _thread(self, row: RequestCost, case: Case, before: int | None) -> None:
         """Adds a request to the thread that it continues, or begins one."""
         earlier = self.threads.get(before) if before is not None else None
         forked = row.miss is not None and row.miss.cause == "fork_prefix_mismatch"
@@ -247,7 +247,7 @@ class _Run:
         if self.heads is not None and count and prefix.keys[count - 1] not in self.heads:
             self.heads[prefix.keys[count - 1]] = locked(prefix, count)
 
-    def _count(self, row: Row, request: Request) -> None:
+    def _count(self, row: RequestCost, request: Request) -> None:
         """A request of which the log has counters at most."""
         usage = request.usage
         if usage is None:
@@ -272,7 +272,7 @@ class _Run:
         replaced = row.miss is not None and row.miss.cause == "history_compacted"
         thread.turns.append(Turn(row.number, usage.input, starts=replaced))
 
-    def finished(self, order: tuple[int, ...], missing: tuple[str, ...]) -> Replay:
+    def finished(self, order: tuple[int, ...], missing: tuple[str, ...]) -> Ledger:
         self.lifetime.finish()
         for session in self.counted.values():
             for place, rewrite in session.settled():
@@ -292,7 +292,7 @@ class _Run:
             # Of several passes nothing better is known than what they cost.
             row.oracle = row.cost if passed_often(row.request) else oracle_of(row, least)
         sessions = self.parter.sessions()
-        return Replay(
+        return Ledger(
             log=self.log,
             missing=missing,
             sessions=named(sessions, self.only) if self.only else sessions,
@@ -304,7 +304,7 @@ class _Run:
             called=frozenset(self.called),
         )
 
-    def _growth(self, rows: dict[int, Row]) -> Iterator[Grown]:
+    def _growth(self, rows: dict[int, RequestCost]) -> Iterator[Grown]:
         for thread in dict.fromkeys(self.threads[n] for n in self.threads if n in rows):
             numbers = [turn.number for turn in thread.turns]
             turns = (replace(t, number=place) for place, t in enumerate(thread.turns, start=1))

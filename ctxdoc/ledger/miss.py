@@ -12,7 +12,7 @@ from ctxdoc.diagnosis.causes import CAUSES, Case, Confidence, Group, Part
 from ctxdoc.diagnosis.drift import is_daily
 from ctxdoc.diagnosis.find import Finding, find_causes
 from ctxdoc.diagnosis.loss import bounded_loss, read_instead, wasted_tokens
-from ctxdoc.ledger.request_cost import Accounting, BelowMinimum, Miss, Row, Waste
+from ctxdoc.ledger.request_cost import Accounting, BelowMinimum, Miss, RequestCost, Waste
 from ctxdoc.pricing.cost import price
 from ctxdoc.pricing.tariff import Tariff
 from ctxdoc.providers import RULES
@@ -24,7 +24,7 @@ BY_COUNTERS_OF_ONE_PASS = ("provider_side_miss", "unexplained")
 """Causes that rest on counters of a single pass over the prompt."""
 
 
-def judge(row: Row, case: Case) -> None:
+def judge(row: RequestCost, case: Case) -> None:
     """What a request missed, or wastes."""
     if _is_plainly_healthy(case):
         return

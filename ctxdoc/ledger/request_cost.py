@@ -65,7 +65,7 @@ class BelowMinimum(Struct, frozen=True, gc=False):
         return self.minimum - self.tokens
 
 
-class Row(Struct, kw_only=True):
+class RequestCost(Struct, kw_only=True):
     """One request as replayed."""
 
     number: int
@@ -118,7 +118,7 @@ class Row(Struct, kw_only=True):
         return self.reported or self.simulated
 
 
-def price_row(row: Row, request: Request, usage: Usage) -> None:
+def price_row(row: RequestCost, request: Request, usage: Usage) -> None:
     """What a request cost, with its compaction passes and searches, and what it would have without a
     cache."""
     fees, passes = fees_of(request), ((usage, row.tariff), *extra_passes_of(request, row.tariff))
@@ -140,7 +140,7 @@ def _sum(costs: Iterable[Decimal | None]) -> Decimal | None:
     return total
 
 
-def oracle_of(row: Row, least: Usage) -> Decimal | None:
+def oracle_of(row: RequestCost, least: Usage) -> Decimal | None:
     """The cost at best, by what the bound of all prompts lets a request read and write. One that writes
     for later ones may cost more than it did; all of them together never do."""
     found, own = price(least, row.tariff), row.counters

@@ -14,8 +14,8 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from ctxdoc.ledger.ledger import Replay
-from ctxdoc.ledger.request_cost import Miss, Row
+from ctxdoc.ledger.ledger import Ledger
+from ctxdoc.ledger.request_cost import Miss, RequestCost
 from ctxdoc.pricing.cost import extra_passes_of, price
 from ctxdoc.pricing.rates import MILLION, find_rates, own_price_of
 from ctxdoc.pricing.table import OwnPrice
@@ -157,21 +157,21 @@ def sum_of(costs: Iterable[Decimal | None]) -> Decimal | None:
     return sum(known, ZERO) if known else None
 
 
-def counts(row: Row) -> bool:
+def counts(row: RequestCost) -> bool:
     """Whether a request counts: it is no other record of a response, and was not refused."""
     return not row.repeated and not _is_refused(row)
 
 
-def _is_refused(row: Row) -> bool:
+def _is_refused(row: RequestCost) -> bool:
     return bool(row.request.refused) and not (row.counters is not None and row.counters.input)
 
 
-def is_checked(row: Row) -> bool:
+def is_checked(row: RequestCost) -> bool:
     """Whether it is known what a request missed: it was looked at, by rules that are known."""
     return row.judged and RULES.covers(row.request.model)
 
 
-def usages_of(row: Row) -> tuple[Usage, ...]:
+def usages_of(row: RequestCost) -> tuple[Usage, ...]:
     """The counters of a request and of its further passes, which no other counter holds (facts 1.9);
     reported, or simulated where there are none."""
     if row.counters is None:
@@ -181,7 +181,7 @@ def usages_of(row: Row) -> tuple[Usage, ...]:
     return (row.counters, *(each.usage for each in row.request.response.extra_passes))
 
 
-def totals_of(rows: Sequence[Row]) -> Totals:
+def totals_of(rows: Sequence[RequestCost]) -> Totals:
     """The totals of some requests."""
     sent = [row for row in rows if counts(row)]
     known = [row for row in sent if row.counters is not None]
@@ -222,11 +222,11 @@ def totals_of(rows: Sequence[Row]) -> Totals:
     )
 
 
-def _basis(rows: Sequence[Row]) -> Basis:
+def _basis(rows: Sequence[RequestCost]) -> Basis:
     return Basis(requests=len(rows), simulated=sum(row.reported is None for row in rows))
 
 
-def _tokens(rows: Sequence[Row]) -> Tokens | None:
+def _tokens(rows: Sequence[RequestCost]) -> Tokens | None:
     if not rows:
         return None
     sums = dict.fromkeys(PARTS, 0)
@@ -238,7 +238,7 @@ def _tokens(rows: Sequence[Row]) -> Tokens | None:
     return Tokens(basis=_basis(rows), contradicted=wrong, **sums)
 
 
-def _simulated(rows: Sequence[Row]) -> Tokens | None:
+def _simulated(rows: Sequence[RequestCost]) -> Tokens | None:
     usages = [row.simulated for row in rows if row.simulated is not None]
     if not usages:
         return None
@@ -246,7 +246,7 @@ def _simulated(rows: Sequence[Row]) -> Tokens | None:
     return Tokens(basis=Basis(requests=len(usages), simulated=len(usages)), output=0, **sums)
 
 
-def _sum(rows: Sequence[Row], name: str) -> Sum:
+def _sum(rows: Sequence[RequestCost], name: str) -> Sum:
     priced = [row for row in rows if getattr(row, name) is not None]
     return Sum(
         amount=sum_of(getattr(row, name) for row in priced),
@@ -256,7 +256,7 @@ def _sum(rows: Sequence[Row], name: str) -> Sum:
     )
 
 
-def _least(rows: Sequence[Row]) -> Sum:
+def _least(rows: Sequence[RequestCost]) -> Sum:
     """The bound; of all that is priced, or it is none. It is never more than what was paid."""
     priced = [row for row in rows if row.cost is not None]
     bounded = [row for row in priced if row.oracle is not None]
@@ -270,18 +270,18 @@ def _least(rows: Sequence[Row]) -> Sum:
     )
 
 
-def _lost(checked: Sequence[Row], missed: Sequence[Row]) -> Sum:
+def _lost(checked: Sequence[RequestCost], missed: Sequence[RequestCost]) -> Sum:
     """What misses cost."""
     misses = [row.miss for row in missed if row.miss is not None and row.miss.tokens is not None]
     return _judged(checked, [miss.cost for miss in misses])
 
 
-def _waste(checked: Sequence[Row]) -> Sum:
+def _waste(checked: Sequence[RequestCost]) -> Sum:
     """What was paid in full although it had been sent before and never cached."""
     return _judged(checked, [row.waste.cost for row in checked if row.waste is not None])
 
 
-def _judged(checked: Sequence[Row], each: Sequence[Decimal | None]) -> Sum:
+def _judged(checked: Sequence[RequestCost], each: Sequence[Decimal | None]) -> Sum:
     """The sum of what was found: 0 where nothing was, None where nothing was checked or none is priced."""
     costs = [cost for cost in each if cost is not None]
     known = bool(costs) or (not each and any(row.cost is not None for row in checked))
@@ -293,18 +293,18 @@ def _judged(checked: Sequence[Row], each: Sequence[Decimal | None]) -> Sum:
     )
 
 
-def _lost_tokens(checked: Sequence[Row], missed: Sequence[Row]) -> int | None:
+def _lost_tokens(checked: Sequence[RequestCost], missed: Sequence[RequestCost]) -> int | None:
     found = [row.miss for row in missed if row.miss and row.miss.avoidable is not False]
     return sum(miss.tokens or 0 for miss in found) if found or checked else None
 
 
-def name_of(row: Row) -> str:
+def name_of(row: RequestCost) -> str:
     """What a request is billed as, in words."""
     how = " in fast mode" if row.tariff.fast else ""
     return f"{row.tariff.model or 'no model'}{how}"
 
 
-def _own_prices(rows: Iterable[Row]) -> Iterator[tuple[str, OwnPrice]]:
+def _own_prices(rows: Iterable[RequestCost]) -> Iterator[tuple[str, OwnPrice]]:
     tariffs = dict.fromkeys(row.tariff for row in rows if row.cost is not None)
     found = {}
     for tariff in tariffs:
@@ -320,7 +320,7 @@ class Loss(Struct, frozen=True, kw_only=True):
     cause: str
     kind: str
     """miss or waste."""
-    rows: tuple[Row, ...]
+    rows: tuple[RequestCost, ...]
     tokens: int | None
     """None where none of them tells."""
     cost: Decimal | None
@@ -330,9 +330,9 @@ class Loss(Struct, frozen=True, kw_only=True):
     """Whether some were and some were not."""
 
 
-def losses_of(rows: Iterable[Row]) -> list[Loss]:
+def losses_of(rows: Iterable[RequestCost]) -> list[Loss]:
     """The misses and the waste by cause, the dearest first."""
-    of_cause: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
+    of_cause: defaultdict[tuple[str, str], list[RequestCost]] = defaultdict(list)
     for row in rows:
         if row.miss is not None:
             of_cause[row.miss.cause, "miss"].append(row)
@@ -342,7 +342,7 @@ def losses_of(rows: Iterable[Row]) -> list[Loss]:
     return sorted(found, key=lambda loss: (-(loss.cost or ZERO), loss.cause, loss.kind))
 
 
-def _loss(cause: str, kind: str, rows: Sequence[Row]) -> Loss:
+def _loss(cause: str, kind: str, rows: Sequence[RequestCost]) -> Loss:
     each = [found for row in rows if (found := row.miss if kind == "miss" else row.waste)]
     tokens = [found.tokens for found in each if found.tokens is not None]
     avoidable = {row.miss.avoidable for row in rows if row.miss} if kind == "miss" else {True}
@@ -393,7 +393,7 @@ class Idle(Struct, frozen=True, kw_only=True):
     """Reading the cached prefix again within each five minutes of a short pause."""
 
 
-def idle_of(replay: Replay) -> Idle | None:
+def idle_of(replay: Ledger) -> Idle | None:
     """What pauses cost; None where none is priced."""
     lost = [
         (row, row.miss)
@@ -427,15 +427,15 @@ def idle_of(replay: Replay) -> Idle | None:
     )
 
 
-def _costs(missed: Iterable[tuple[Row, Miss]]) -> Decimal:
+def _costs(missed: Iterable[tuple[RequestCost, Miss]]) -> Decimal:
     return sum((miss.cost or ZERO for _, miss in missed), ZERO)
 
 
-def _before(replay: Replay, row: Row) -> Row | None:
+def _before(replay: Ledger, row: RequestCost) -> RequestCost | None:
     return replay.by_place.get(row.compared - 1) if row.compared is not None else None
 
 
-def _pause(replay: Replay, row: Row) -> float | None:
+def _pause(replay: Ledger, row: RequestCost) -> float | None:
     """Seconds from the start of the request before to the start of this one."""
     before = _before(replay, row)
     if before is None or before.request.at is None or row.request.at is None:
@@ -443,7 +443,7 @@ def _pause(replay: Replay, row: Row) -> float | None:
     return (row.request.at - before.request.at).total_seconds()
 
 
-def _premium(replay: Replay, bridged: dict[int, Miss]) -> Decimal:
+def _premium(replay: Ledger, bridged: dict[int, Miss]) -> Decimal:
     """What all five-minute writes of the log would have cost more for an hour, but for those that would
     not have been needed."""
     total = ZERO
@@ -458,7 +458,7 @@ def _premium(replay: Replay, bridged: dict[int, Miss]) -> Decimal:
     return total
 
 
-def _kept(replay: Replay, row: Row, pause: float | None) -> Decimal:
+def _kept(replay: Ledger, row: RequestCost, pause: float | None) -> Decimal:
     """What it would have cost to read a cached prefix again and again over a pause, each time before five
     minutes are over."""
     before, lost = _before(replay, row), (row.miss.tokens if row.miss else 0) or 0
@@ -469,7 +469,7 @@ def _kept(replay: Replay, row: Row, pause: float | None) -> Decimal:
     return times * (price(read, row.tariff) or ZERO)
 
 
-def advisors_of(row: Row) -> Iterator[tuple[str, Usage, Decimal | None]]:
+def advisors_of(row: RequestCost) -> Iterator[tuple[str, Usage, Decimal | None]]:
     """The passes of advisors of a request: model, counters and cost of each."""
     response = row.request.response
     extra = extra_passes_of(row.request, row.tariff)

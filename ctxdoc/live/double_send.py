@@ -18,13 +18,13 @@ from msgspec.structs import replace
 
 from ctxdoc.diagnosis.api_word import word_of
 from ctxdoc.diagnosis.case import TOLERANCE_SHARE, TOLERANCE_TOKENS, Case
-from ctxdoc.diagnosis.diagnose import DoubleSend, Sent
+from ctxdoc.diagnosis.diagnose import DoubleSend, LiveSending
 from ctxdoc.errors import InputError
 from ctxdoc.pricing.cost import price
 from ctxdoc.pricing.tariff import tariff_of
 from ctxdoc.providers import RULES
 from ctxdoc.reading.formats.shared.answer import response_of
-from ctxdoc.replay.measure import Exchange
+from ctxdoc.replay.measure import MeasuredRequest
 from ctxdoc.request.usage import Origin, Usage
 from ctxdoc.tokens.estimate import ERROR_SHARE
 
@@ -109,7 +109,7 @@ def _least_answer(body: Mapping[str, Any]) -> int:
     return 1
 
 
-def _most(exchange: Exchange, body: Mapping[str, Any]) -> Decimal | None:
+def _most(exchange: MeasuredRequest, body: Mapping[str, Any]) -> Decimal | None:
     """USD for one sending that writes everything; where the size is an estimate, at the end of its band."""
     sizes = exchange.sizes
     wide = 1 + ERROR_SHARE if sizes.origin is Origin.ESTIMATED else 1
@@ -171,7 +171,7 @@ def send_twice(
     return DoubleSend("live", text, sent)
 
 
-def _send(plan: Plan, client: Client, before: str) -> Sent:
+def _send(plan: Plan, client: Client, before: str) -> LiveSending:
     """One sending; what fails is told and not raised."""
     import anthropic
 
@@ -185,14 +185,14 @@ def _send(plan: Plan, client: Client, before: str) -> Sent:
         )
         response = response_of(answer)
     except anthropic.APIStatusError as error:
-        return Sent(usage=None, failure=_failure(error))
+        return LiveSending(usage=None, failure=_failure(error))
     except anthropic.APIConnectionError as error:
-        return Sent(usage=None, failure=f"the API was not reached ({type(error).__name__})")
+        return LiveSending(usage=None, failure=f"the API was not reached ({type(error).__name__})")
     except (msgspec.ValidationError, AttributeError, TypeError):
-        return Sent(usage=None, failure="the answer is none of the Messages API")
+        return LiveSending(usage=None, failure="the answer is none of the Messages API")
     if response.usage is None:
-        return Sent(usage=None, failure="the answer has no counters", id=response.id)
-    return Sent(usage=response.usage, reason=response.miss_reason, id=response.id)
+        return LiveSending(usage=None, failure="the answer has no counters", id=response.id)
+    return LiveSending(usage=response.usage, reason=response.miss_reason, id=response.id)
 
 
 def _failure(error: Any) -> str:
@@ -233,7 +233,7 @@ def _never(case: Case) -> str:
     return "never written: neither sending wrote or read anything, though a breakpoint is there"
 
 
-def _word_text(case: Case, first: Sent) -> str:
+def _word_text(case: Case, first: LiveSending) -> str:
     """What the API says of the earlier request and this one."""
     if not first.reason:
         return ""
@@ -242,7 +242,7 @@ def _word_text(case: Case, first: Sent) -> str:
     return f"; the API says {word.reason} ({sure}): {word.text}"
 
 
-def _recorded_text(case: Case, first: Sent) -> str:
+def _recorded_text(case: Case, first: LiveSending) -> str:
     """What became of the entries that the recorded request had."""
     usage, request = case.after.usage, case.after.request
     if usage is None or first.usage is None or not usage.cache_read + usage.cache_write:

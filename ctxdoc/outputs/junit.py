@@ -7,7 +7,7 @@ from xml.etree import ElementTree as Xml
 
 from ctxdoc.outputs.base import Output, Style
 from ctxdoc.reports import Report
-from ctxdoc.reports.base import Judged
+from ctxdoc.reports.base import CheckResult
 from ctxdoc.reports.printable import harmless
 
 UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -33,7 +33,7 @@ def _write(report: Report, style: Style) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + Xml.tostring(suites, "unicode") + "\n"
 
 
-def _add(suite: Xml.Element, each: Judged) -> None:
+def _add(suite: Xml.Element, each: CheckResult) -> None:
     case = Xml.SubElement(
         suite, "testcase", {"name": each.name, "classname": "ctxdoc.gate", "time": "0"}
     )

@@ -17,7 +17,7 @@ from ctxdoc.request import codec
 from ctxdoc.request.request import Section
 
 
-class Mark(Struct, frozen=True, gc=False):
+class Breakpoint(Struct, frozen=True, gc=False):
     """A breakpoint: the segment that carries it, and the lifetime it asks for."""
 
     index: int
@@ -75,10 +75,10 @@ class Prefix(Struct, frozen=True, kw_only=True, dict=True):
         return tuple([mark.index for mark in self.marks])
 
     @cached_property
-    def marks(self) -> tuple[Mark, ...]:
+    def marks(self) -> tuple[Breakpoint, ...]:
         """The breakpoints that the request carries."""
         return tuple(
-            [Mark(i, segment.ttl) for i, segment in enumerate(self.segments) if segment.ttl]
+            [Breakpoint(i, segment.ttl) for i, segment in enumerate(self.segments) if segment.ttl]
         )
 
     @cached_property

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 
 from ctxdoc.prompt.segments import Segment
-from ctxdoc.replay.measure import Exchange, is_whole
+from ctxdoc.replay.measure import MeasuredRequest, is_whole
 from ctxdoc.request.request import Request
 from ctxdoc.request.usage import Usage
 
@@ -143,7 +143,7 @@ class Bound:
         self._tree = PromptTree()
         self._sizes = BlockSizes()
 
-    def add(self, exchange: Exchange) -> int:
+    def add(self, exchange: MeasuredRequest) -> int:
         """Adds a request in time order; its number."""
         prefix, sizes = exchange.prefix, exchange.sizes
         kind, upto = prefix.rule.tokenizer, sizes.upto

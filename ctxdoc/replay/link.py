@@ -13,7 +13,7 @@ from ctxdoc.cache.simulator import places_differ
 from ctxdoc.prompt.diff import common_segments
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.segments import AT
-from ctxdoc.replay.measure import Exchange, Replayer
+from ctxdoc.replay.measure import MeasuredRequest, Replayer
 from ctxdoc.request.request import Request, Section
 
 EARLIEST = datetime.min.replace(tzinfo=UTC)
@@ -25,7 +25,7 @@ REACH_BACK = 256
 """Blocks that a request may add to the one that it goes on from, to be found by that one's end."""
 
 
-class Found(NamedTuple):
+class Candidate(NamedTuple):
     """An earlier request that a later one may go on from."""
 
     number: int
@@ -76,7 +76,7 @@ class Earlier:
         self._kinds: dict[_Kind, _Kind] = {}
         """Each model, place and form once."""
 
-    def iter_found(self, prefix: Prefix, session: str, place: object) -> Iterator[Found]:
+    def iter_found(self, prefix: Prefix, session: str, place: object) -> Iterator[Candidate]:
         """The candidates, the best first: the request whose whole prompt is the beginning, the one with the
         same messages in a row, the one with the longest equal beginning; at the end the last request,
         which shares nothing."""
@@ -89,26 +89,26 @@ class Earlier:
         same = pair is not None and self._opens_so(pairs[pair], prefix, place)
         later = pair is not None and (own is None or self._order(pairs[pair]) > self._order(own))
         if pair is not None and same and later:
-            yield Found(pairs[pair], shares_much=pair != prefix.row[0])
+            yield Candidate(pairs[pair], shares_much=pair != prefix.row[0])
         if own is not None:
-            yield Found(own, shares_much=True)
+            yield Candidate(own, shares_much=True)
         if line is not None and pair is not None and not same:
-            yield Found(line, shares_much=True, if_begun=True)
+            yield Candidate(line, shares_much=True, if_begun=True)
         if pair is not None:
-            yield Found(pairs[pair], shares_much=pair != prefix.row[0])
+            yield Candidate(pairs[pair], shares_much=pair != prefix.row[0])
         if session and line is not None:
-            yield Found(line, shares_much=True)
+            yield Candidate(line, shares_much=True)
         for elsewhere in self._ends.values():
             end = next((key for key in reversed(tail) if key in elsewhere), None)
             if end is not None:
-                yield Found(elsewhere[end], shares_much=True)
+                yield Candidate(elsewhere[end], shares_much=True)
         ahead = prefix.keys[: len(prefix.keys) - len(prefix.row) + 1]
         key = next((key for key in reversed(ahead) if key in prefixes), None)
         if key is not None:
-            yield Found(prefixes[key], shares_much=True)
+            yield Candidate(prefixes[key], shares_much=True)
         for name in (*([session] if session else ()), self._form(prefix), ""):
             if name in self._last:
-                yield Found(self._last[name], shares_much=False)
+                yield Candidate(self._last[name], shares_much=False)
 
     def marked_as_long(self, prefix: Prefix, least: int) -> int | None:
         """The request with a breakpoint at the end of the longest beginning that it shares with a
@@ -189,12 +189,12 @@ class Matcher:
         self.consume = consume
         self._replayer = replayer
         self._index = Earlier()
-        self._recent: dict[int, Exchange] = {}
+        self._recent: dict[int, MeasuredRequest] = {}
         """Requests by their number, those last compared at the end."""
 
     def next(
         self, number: int, chosen: int | None = None
-    ) -> tuple[Exchange, Exchange | None, int | None]:
+    ) -> tuple[MeasuredRequest, MeasuredRequest | None, int | None]:
         """A request as measured, the earlier one, and that one's number.
 
         Every number is asked for once, in the order of replay.
@@ -226,7 +226,7 @@ class Matcher:
                 self._let_go(earlier, before.prefix.as_sent, sent)
         return exchange, before, earlier
 
-    def _before_a_setting(self, before: Exchange, prefix: Prefix) -> int | None:
+    def _before_a_setting(self, before: MeasuredRequest, prefix: Prefix) -> int | None:
         """The request before a setting changed, where it is again what it was then: it did not change."""
         shared = common_segments(before.prefix, prefix)
         for segments in (before.prefix.segments, prefix.segments):
@@ -264,7 +264,7 @@ class Matcher:
                 return found.number
         return other
 
-    def _exchange(self, number: int) -> Exchange:
+    def _exchange(self, number: int) -> MeasuredRequest:
         found = self._recent.pop(number, None)
         if found is None:
             request = self.requests[number]
@@ -279,7 +279,7 @@ class Matcher:
             self._recent.pop(number, None)
             self.requests[number] = replace(self.requests[number], body=None, raw=None)
 
-    def _keep(self, number: int, exchange: Exchange) -> None:
+    def _keep(self, number: int, exchange: MeasuredRequest) -> None:
         self._recent[number] = exchange
         if len(self._recent) > RECENT:
             del self._recent[next(iter(self._recent))]

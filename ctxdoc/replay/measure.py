@@ -17,10 +17,10 @@ from ctxdoc.providers import RULES
 from ctxdoc.request.request import Request, Section
 from ctxdoc.request.usage import Origin, Usage
 from ctxdoc.tokens.estimate import Weigh, hidden_tokens, is_opaque, weight_of
-from ctxdoc.tokens.ledger import Ledger, Sizes
+from ctxdoc.tokens.ledger import Sizes, TokenLedger
 
 
-class Exchange(Struct, frozen=True, kw_only=True):
+class MeasuredRequest(Struct, frozen=True, kw_only=True):
     """A request as rendered and measured."""
 
     request: Request
@@ -39,7 +39,7 @@ class Exchange(Struct, frozen=True, kw_only=True):
     """The API cached although the recorded body has no breakpoint."""
     hour_lost: bool = False
     """Whether the body asks for entries of an hour, and the counters show five-minute ones only."""
-    answered: Exchange | None = None
+    answered: MeasuredRequest | None = None
     """The same with the calls and results of server tools in its answer, which the API had in the prompt
     of its later passes."""
 
@@ -74,7 +74,7 @@ class Replayer:
     def __init__(self, renderer: Renderer | None = None, weigh: Weigh = weight_of) -> None:
         self.renderer = renderer or Renderer()
         self.cache = Cache()
-        self.ledger = Ledger(weigh)
+        self.ledger = TokenLedger(weigh)
         self._ttls: dict[str, str] = {}
         """Lifetimes that counters have shown, by model."""
         self.one_place = False
@@ -86,7 +86,9 @@ class Replayer:
         """The prompt of a request; raises NoRequestError for a body that cannot be rendered."""
         return self.renderer.render(request)
 
-    def measure(self, request: Request, prefix: Prefix, before: Exchange | None = None) -> Exchange:
+    def measure(
+        self, request: Request, prefix: Prefix, before: MeasuredRequest | None = None
+    ) -> MeasuredRequest:
         """Sizes a rendered prompt."""
         usage, passes = request.usage, passed_often(request)
         assumed = bool(usage and usage.cache_read + usage.cache_write and not prefix.breakpoints)
@@ -102,7 +104,7 @@ class Replayer:
         sizing = _sizing(request, corrected or usage, passes) or request.simulated_usage
         if before is not None and sizing is not None and not before.passes:
             self._note_read(before, prefix, sizing.cache_read)
-        found = Exchange(
+        found = MeasuredRequest(
             request=request,
             prefix=prefix,
             sizes=self.ledger.measure(
@@ -121,7 +123,9 @@ class Replayer:
         sizes = self.ledger.measure(longer, None, (prefix, found.sizes), None)
         return replace(found, answered=replace(found, prefix=longer, sizes=sizes))
 
-    def measure_again(self, request: Request, prefix: Prefix, *, often: bool = False) -> Exchange:
+    def measure_again(
+        self, request: Request, prefix: Prefix, *, often: bool = False
+    ) -> MeasuredRequest:
         """A request that was measured before and let go; nothing is learned from it again. With
         `often` its counters turned out to add up several passes."""
         ledger, self.ledger = self.ledger, self.ledger.copied()
@@ -133,7 +137,7 @@ class Replayer:
         finally:
             self.ledger = ledger
 
-    def told_by_replay(self, before: Exchange, prefix: Prefix) -> Exchange:
+    def told_by_replay(self, before: MeasuredRequest, prefix: Prefix) -> MeasuredRequest:
         """An earlier request beside a later one that gives its answer back: where that holds calls of
         server tools, its counters add up several passes, though the log does not hold the answer."""
         if before.passes or before.usage is None or not _replays_server_tools(before, prefix):
@@ -142,7 +146,9 @@ class Replayer:
             self.ledger.known.pop(before.prefix.keys[mark], None)
         return self.measure_again(before.request, before.prefix, often=True)
 
-    def _behind_summary(self, request: Request, prefix: Prefix, before: Exchange | None) -> Prefix:
+    def _behind_summary(
+        self, request: Request, prefix: Prefix, before: MeasuredRequest | None
+    ) -> Prefix:
         """The prompt behind the summary that the API made for this answer, where the counters are
         those of that prompt: they are far below what the body holds."""
         usage = request.usage
@@ -174,7 +180,7 @@ class Replayer:
             self._ttls[prefix.root] = "1h" if usage.cache_write_1h else "5m"
         return self._ttls.get(prefix.root, "5m")
 
-    def _note_read(self, before: Exchange, prefix: Prefix, tokens: int) -> None:
+    def _note_read(self, before: MeasuredRequest, prefix: Prefix, tokens: int) -> None:
         """What was read ends at the earlier request's breakpoint of the nearest size."""
         if before.cached is not None and tokens == before.cached:
             # Its last breakpoint, which its own counters have shown.
@@ -189,7 +195,7 @@ class Replayer:
         if prefix.keys[nearest] not in self.ledger.known:
             self.ledger.note(prefix, tokens, nearest)
 
-    def send(self, exchange: Exchange) -> Outcome:
+    def send(self, exchange: MeasuredRequest) -> Outcome:
         """Looks the request up and stores what it writes; one that was refused, or whose counters say
         that nothing was cached, writes nothing."""
         step = step_of(exchange)
@@ -207,7 +213,7 @@ class Replayer:
             self.cache.store(step_of(exchange.answered), exchange.answered.prefix.marks[-1])
         return outcome
 
-    def note_answer(self, before: Exchange, after: Exchange) -> None:
+    def note_answer(self, before: MeasuredRequest, after: MeasuredRequest) -> None:
         """Notes that a request gives back the answer of an earlier one: that one had begun by then, unless
         the counters say that what it wrote was not read."""
         usage = after.usage
@@ -216,14 +222,14 @@ class Replayer:
             keys = [before.prefix.keys[mark] for mark in before.prefix.breakpoints]
             self.cache.show(keys, after.request.at)
 
-    def was_read(self, exchange: Exchange) -> bool:
+    def was_read(self, exchange: MeasuredRequest) -> bool:
         """Whether an entry of a request was read, by its own counters or by a later request."""
         usage = exchange.usage
         if usage is not None and usage.cache_read:
             return True
         return any(self.cache.is_used(exchange.prefix.keys[m]) for m in exchange.prefix.breakpoints)
 
-    def alive_for(self, before: Exchange, after: Exchange) -> int | None:
+    def alive_for(self, before: MeasuredRequest, after: MeasuredRequest) -> int | None:
         """Tokens of an earlier prompt whose entries still live when a later request is sent; None
         where its lifetimes do not tell that any is gone."""
         one, two = before.request.at, after.request.at
@@ -240,7 +246,7 @@ SHAPE = "message_shape_invalid"
 """The cause of a refusal for the shape of a conversation."""
 
 
-def _refusal(request: Request, prefix: Prefix, before: Exchange | None) -> Refusal | None:
+def _refusal(request: Request, prefix: Prefix, before: MeasuredRequest | None) -> Refusal | None:
     """Why the API refuses a request, where the log does not say that it was accepted. A simulation takes
     what it sends for accepted, and tells of what would be refused in its own table."""
     if (request.response or request.simulated) is not None and not request.refused:
@@ -256,7 +262,7 @@ def _refusal(request: Request, prefix: Prefix, before: Exchange | None) -> Refus
     return Refusal(SHAPE, *fault) if fault is not None else None
 
 
-def _reads_elsewhere(before: Exchange, request: Request, usage: Usage) -> bool:
+def _reads_elsewhere(before: MeasuredRequest, request: Request, usage: Usage) -> bool:
     """Whether a request read all that another had cached, though the log names two places: the counters
     are believed."""
     cached = before.cached
@@ -294,7 +300,7 @@ def listed_passes(request: Request) -> tuple[Usage, ...]:
     return response.prompt_passes
 
 
-def _replays_server_tools(before: Exchange, prefix: Prefix) -> bool:
+def _replays_server_tools(before: MeasuredRequest, prefix: Prefix) -> bool:
     """Whether a later prompt gives back an answer in which the API ran tools."""
     body = before.request.body
     index = len(body.messages) if body is not None else -1
@@ -307,7 +313,7 @@ def _replays_server_tools(before: Exchange, prefix: Prefix) -> bool:
     )
 
 
-def is_whole(exchange: Exchange) -> bool:
+def is_whole(exchange: MeasuredRequest) -> bool:
     """Whether its counters state the size of its prompt."""
     return bool(exchange.usage and exchange.usage.input) and not exchange.passes
 
@@ -315,7 +321,7 @@ def is_whole(exchange: Exchange) -> bool:
 NO_SIZES = Sizes(upto=(), total=0, origin=Origin.NONE)
 
 
-def step_of(exchange: Exchange) -> Step:
+def step_of(exchange: MeasuredRequest) -> Step:
     """A measured request as the cache meets it."""
     request = exchange.request
     return Step(

@@ -177,7 +177,7 @@ class Annotation(Struct, frozen=True, kw_only=True):
     line: int = 1
 
 
-class Judged(Struct, frozen=True, kw_only=True):
+class CheckResult(Struct, frozen=True, kw_only=True):
     """One check, as test reports have them."""
 
     name: str
@@ -191,7 +191,7 @@ class Checks(Struct, frozen=True, kw_only=True):
 
     verdict: str
     summary: str
-    tested: tuple[Judged, ...]
+    tested: tuple[CheckResult, ...]
     annotations: tuple[Annotation, ...]
 
 

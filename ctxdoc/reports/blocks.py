@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ctxdoc.ledger.advice import unused_tools
 from ctxdoc.ledger.block_costs import Block, Blocks
-from ctxdoc.ledger.ledger import Replay
+from ctxdoc.ledger.ledger import Ledger
 from ctxdoc.prompt.segments import Segment
 from ctxdoc.reports.printable import visible
 from ctxdoc.request import codec
@@ -68,7 +68,7 @@ def kind_name(block: Block) -> str:
     return sort.kind.replace("_", " ") or "other blocks"
 
 
-def unused_names(replay: Replay) -> set[str]:
+def unused_names(replay: Ledger) -> set[str]:
     """Tools that were defined and never called."""
     return {block.sort.name for block in unused_tools(replay)}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ctxdoc.ledger.ledger import Replay
-from ctxdoc.ledger.request_cost import Row
+from ctxdoc.ledger.ledger import Ledger
+from ctxdoc.ledger.request_cost import RequestCost
 from ctxdoc.reports.base import Bar, Chart, Line
 from ctxdoc.request.usage import Usage
 
@@ -13,7 +13,7 @@ MOST_BARS = 400
 """More cannot be told apart at 800 pixels."""
 
 
-def chart_of(replay: Replay) -> Chart | None:
+def chart_of(replay: Ledger) -> Chart | None:
     """The chart of all requests with counters, in time order; None where there is none."""
     every = (replay.by_place[place] for place in replay.order)
     rows = [row for row in every if row.counters is not None]
@@ -31,7 +31,7 @@ def chart_of(replay: Replay) -> Chart | None:
     )
 
 
-def _bar(first: int, group: Sequence[Row], laws: dict[int, tuple[float, int]]) -> Bar:
+def _bar(first: int, group: Sequence[RequestCost], laws: dict[int, tuple[float, int]]) -> Bar:
     usages = [row.counters for row in group if row.counters is not None]
     law = [laws[row.number] for row in group if row.number in laws]
     stretches = {stretch for _, stretch in law}
@@ -51,7 +51,7 @@ def _mean(usages: Sequence[Usage], name: str) -> float:
     return float(sum(getattr(usage, name) for usage in usages)) / len(usages)
 
 
-def _laws(replay: Replay) -> Iterator[tuple[int, tuple[float, int]]]:
+def _laws(replay: Ledger) -> Iterator[tuple[int, tuple[float, int]]]:
     """P + a·k and the stretch for the requests of each that is long enough for a fit."""
     for stretch, grown in enumerate(replay.growth, start=1):
         fit = grown.fit
@@ -60,7 +60,7 @@ def _laws(replay: Replay) -> Iterator[tuple[int, tuple[float, int]]]:
                 yield number, (fit.prefix + fit.per_turn * k, stretch)
 
 
-def _lines(groups: Sequence[Sequence[Row]]) -> Iterator[Line]:
+def _lines(groups: Sequence[Sequence[RequestCost]]) -> Iterator[Line]:
     """Cumulated costs; a line is left out where none of its costs is known, that of the bound where one
     that was paid is not."""
     whole = all(row.oracle is not None for group in groups for row in group if row.cost is not None)
@@ -81,7 +81,7 @@ def _lines(groups: Sequence[Sequence[Row]]) -> Iterator[Line]:
             yield Line(label=label, values=tuple(values))
 
 
-def _origin(rows: Sequence[Row]) -> str:
+def _origin(rows: Sequence[RequestCost]) -> str:
     reported = sum(row.reported is not None for row in rows)
     if reported == len(rows):
         return "reported"

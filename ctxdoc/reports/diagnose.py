@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ctxdoc.diagnosis.api_word import api_word
 from ctxdoc.diagnosis.causes import Group
 from ctxdoc.diagnosis.causes import Part as LossPart
-from ctxdoc.diagnosis.diagnose import Diagnosis, Sent, State
+from ctxdoc.diagnosis.diagnose import Diagnosis, LiveSending, State
 from ctxdoc.diagnosis.evidence import QUOTED, duration_text
 from ctxdoc.diagnosis.find import Finding
 from ctxdoc.diagnosis.loss import wasted_tokens
@@ -296,7 +296,7 @@ def diagnosis_json(found: Diagnosis, excerpts: bool = True) -> dict[str, Json]:
     }
 
 
-def _sent_json(sent: Sent) -> Json:
+def _sent_json(sent: LiveSending) -> Json:
     usage = sent.usage
     return {
         "cache_read": usage.cache_read if usage else None,

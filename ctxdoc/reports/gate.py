@@ -7,15 +7,15 @@ from collections.abc import Container, Iterator
 from decimal import Decimal
 
 from ctxdoc.diagnosis.causes import CAUSES
-from ctxdoc.gate.checks import STABLE, Breach, Check, Gated, Verdict
+from ctxdoc.gate.checks import STABLE, Breach, Check, GateOutcome, Verdict
 from ctxdoc.gate.limits import Value
 from ctxdoc.gate.process import SURROUNDINGS
 from ctxdoc.reports.base import (
     Annotation,
+    CheckResult,
     Checks,
     Fields,
     Headline,
-    Judged,
     Notes,
     Part,
     Report,
@@ -45,7 +45,7 @@ BASELINE = Rule(
 )
 
 
-def gate_report(gated: Gated, *, excerpts: bool = True, settings_file: str = "") -> Report:
+def gate_report(gated: GateOutcome, *, excerpts: bool = True, settings_file: str = "") -> Report:
     """The parts in the order in which a person reads them.
 
     `settings_file` is where the settings stand, for annotations that are of no file of their own.
@@ -57,7 +57,7 @@ def gate_report(gated: Gated, *, excerpts: bool = True, settings_file: str = "")
     )
 
 
-def _parts(gated: Gated, excerpts: bool) -> Iterator[Part]:
+def _parts(gated: GateOutcome, excerpts: bool) -> Iterator[Part]:
     yield Headline(str(gated.verdict).upper(), TONES[gated.verdict], _summary(gated), gated.subject)
     for breach in gated.breaches:
         if breach.breaks:
@@ -83,7 +83,7 @@ def _parts(gated: Gated, excerpts: bool) -> Iterator[Part]:
         yield Notes("More", more)
 
 
-def _summary(gated: Gated) -> str:
+def _summary(gated: GateOutcome) -> str:
     broken = [check for check in gated.checks if check.verdict is Verdict.BROKEN]
     unchecked = [check for check in gated.checks if check.verdict is Verdict.UNCHECKED]
     if broken:
@@ -156,7 +156,7 @@ def _invalidated(tokens: int | None) -> Iterator[Row]:
         )
 
 
-def _table(gated: Gated) -> Table:
+def _table(gated: GateOutcome) -> Table:
     return Table(
         title="",
         columns=("limit", "allowed", "found", "verdict", "where"),
@@ -187,14 +187,14 @@ def _value(value: Value | None, unit: str) -> str:
             return counted(int(value), UNITS.get(unit, unit))
 
 
-def _more(gated: Gated) -> Iterator[str]:
+def _more(gated: GateOutcome) -> Iterator[str]:
     for name in dict.fromkeys(breach.cause.id for breach in gated.breaches if breach.breaks):
         yield f"ctxdoc explain {name}"
     if gated.changed:
         yield "if the change is meant: the same command with --update, and review the diff of the lock"
 
 
-def gate_json(gated: Gated, excerpts: bool = True) -> dict[str, Json]:
+def gate_json(gated: GateOutcome, excerpts: bool = True) -> dict[str, Json]:
     """The document `ctxdoc/gate/1`."""
     return {
         "schema": SCHEMA,
@@ -255,7 +255,7 @@ def _breach_json(breach: Breach, excerpts: bool) -> Json:
     }
 
 
-def _checks(gated: Gated, excerpts: bool, settings_file: str) -> Checks:
+def _checks(gated: GateOutcome, excerpts: bool, settings_file: str) -> Checks:
     return Checks(
         verdict=str(gated.verdict),
         summary=_summary(gated),
@@ -264,7 +264,7 @@ def _checks(gated: Gated, excerpts: bool, settings_file: str) -> Checks:
     )
 
 
-def _tested(check: Check, gated: Gated, excerpts: bool) -> Judged:
+def _tested(check: Check, gated: GateOutcome, excerpts: bool) -> CheckResult:
     lines = [f"{check.title}: {check.why or _found(check)}"]
     if check.name == "baseline":
         lines += [line for changed in gated.changed for line in changed.lines]
@@ -274,14 +274,14 @@ def _tested(check: Check, gated: Gated, excerpts: bool) -> Judged:
             for breach in gated.breaches
             if breach.breaks
         ]
-    return Judged(name=check.name, verdict=str(check.verdict), text="\n".join(lines))
+    return CheckResult(name=check.name, verdict=str(check.verdict), text="\n".join(lines))
 
 
 def _found(check: Check) -> str:
     return f"found {_value(check.value, check.unit)}, allowed {_value(check.limit, check.unit)}"
 
 
-def _annotations(gated: Gated, excerpts: bool, settings_file: str) -> Iterator[Annotation]:
+def _annotations(gated: GateOutcome, excerpts: bool, settings_file: str) -> Iterator[Annotation]:
     for breach in gated.breaches:
         is_file = breach.line is not None and breach.source != "-"
         level = "error" if breach.breaks else "note"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from ctxdoc.ledger.forecast import Forecast, falls_of, forecast
-from ctxdoc.ledger.ledger import Grown, Replay
+from ctxdoc.ledger.ledger import Grown, Ledger
 from ctxdoc.replay.sessions import short_name
 from ctxdoc.reports.base import Row, counted, money_text, share_text
 from ctxdoc.request.usage import Origin
@@ -18,7 +18,7 @@ SMALL = 0.01
 """Share of the longest stretch's tokens under which one is left out."""
 
 
-def growth_rows(replay: Replay) -> Iterator[Row]:
+def growth_rows(replay: Ledger) -> Iterator[Row]:
     """The last stretches of the session that sent most, in time order, and how the last one goes on."""
     of_session: defaultdict[str, list[Grown]] = defaultdict(list)
     for grown in replay.growth:

@@ -39,7 +39,7 @@ from ctxdoc.reports.base import (
 )
 from ctxdoc.reports.base import Row as Line
 from ctxdoc.request.codec import Json
-from ctxdoc.simulation.images import Asked, Sent, faults_of
+from ctxdoc.simulation.images import AskedImage, SessionImage, faults_of
 
 SCHEMA = "ctxdoc/image/1"
 MOST_LISTED = 60
@@ -61,7 +61,7 @@ class Bill(Struct, frozen=True, kw_only=True):
         return None if rate is None else tokens * rate / MILLION
 
 
-def image_report(asked: Sequence[Asked], bill: Bill, faults: Sequence[str] = ()) -> Report:
+def image_report(asked: Sequence[AskedImage], bill: Bill, faults: Sequence[str] = ()) -> Report:
     """The report on sizes and files."""
     return Report(
         parts=tuple(_parts(asked, bill, faults)),
@@ -73,7 +73,7 @@ def image_report(asked: Sequence[Asked], bill: Bill, faults: Sequence[str] = ())
     )
 
 
-def _parts(asked: Sequence[Asked], bill: Bill, faults: Sequence[str]) -> Iterator[Part]:
+def _parts(asked: Sequence[AskedImage], bill: Bill, faults: Sequence[str]) -> Iterator[Part]:
     sized = [each for each in asked if each.pages is None]
     tokens = sum(_tokens(each, bill) for each in sized)
     edge, budget = TIERS[bill.rule.image_tier]
@@ -95,11 +95,11 @@ def _parts(asked: Sequence[Asked], bill: Bill, faults: Sequence[str]) -> Iterato
         yield curve_of(sized, bill)
 
 
-def _tokens(each: Asked, bill: Bill) -> int:
+def _tokens(each: AskedImage, bill: Bill) -> int:
     return image_tokens(each.width, each.height, bill.rule.image_tier)
 
 
-def _image(each: Asked, bill: Bill) -> Iterator[Part]:
+def _image(each: AskedImage, bill: Bill) -> Iterator[Part]:
     tier, tokens = bill.rule.image_tier, _tokens(each, bill)
     width, height = resized(each.width, each.height, tier)
     kept = (width, height) == (each.width, each.height)
@@ -143,7 +143,7 @@ def _money(tokens: int, bill: Bill) -> str:
     return "; ".join(parts)
 
 
-def _smaller(each: Asked, bill: Bill) -> Iterator[str]:
+def _smaller(each: AskedImage, bill: Bill) -> Iterator[str]:
     tier, tokens = bill.rule.image_tier, _tokens(each, bill)
     sent = resized(each.width, each.height, tier)
     step = next_step(each.width, each.height, tier)
@@ -162,7 +162,7 @@ def _size(size: Smaller) -> str:
     return f"{size.width:,} × {size.height:,}"
 
 
-def _pdf(each: Asked, bill: Bill) -> Iterator[Part]:
+def _pdf(each: AskedImage, bill: Bill) -> Iterator[Part]:
     pages = each.pages or 0
     budget = TIERS[bill.rule.image_tier][1]
     low, high = PDF_TEXT
@@ -180,7 +180,7 @@ def _pdf(each: Asked, bill: Bill) -> Iterator[Part]:
     )
 
 
-def curve_of(asked: Sequence[Asked], bill: Bill) -> Curves:
+def curve_of(asked: Sequence[AskedImage], bill: Bill) -> Curves:
     """Tokens over the long side for the aspect of the first image, in both tiers."""
     first = asked[0]
     long, short = max(first.width, first.height), min(first.width, first.height)
@@ -225,7 +225,7 @@ def curve_of(asked: Sequence[Asked], bill: Bill) -> Curves:
     )
 
 
-def _json(each: Asked, bill: Bill) -> Json:
+def _json(each: AskedImage, bill: Bill) -> Json:
     if each.pages is not None:
         budget = TIERS[bill.rule.image_tier][1]
         return {
@@ -265,7 +265,11 @@ def _json(each: Asked, bill: Bill) -> Json:
 
 
 def log_report(
-    sent: Sequence[Sent], source: str, requests: int, faults: Sequence[str], documents: int = 0
+    sent: Sequence[SessionImage],
+    source: str,
+    requests: int,
+    faults: Sequence[str],
+    documents: int = 0,
 ) -> Report:
     """The report on the images of a log, in which so many documents stand beside them."""
     return Report(
@@ -280,7 +284,7 @@ def log_report(
 
 
 def _log_parts(
-    sent: Sequence[Sent], source: str, requests: int, faults: Sequence[str], documents: int
+    sent: Sequence[SessionImage], source: str, requests: int, faults: Sequence[str], documents: int
 ) -> Iterator[Part]:
     under = f"{source}: {counted(requests, 'request')}"
     if not sent:
@@ -344,7 +348,7 @@ def _uncounted(unknown: int, documents: int) -> Iterator[Part]:
         yield Notes("Not counted, because", tuple(lines))
 
 
-def _log_row(place: int, each: Sent, several: bool) -> Iterator[str]:
+def _log_row(place: int, each: SessionImage, several: bool) -> Iterator[str]:
     picture = each.picture
     yield str(place)
     yield f"#{each.request}"
@@ -364,7 +368,7 @@ def _log_row(place: int, each: Sent, several: bool) -> Iterator[str]:
     yield each.json_path
 
 
-def _sent_json(each: Sent) -> Json:
+def _sent_json(each: SessionImage) -> Json:
     picture = each.picture
     width, height = resized(picture.width, picture.height, each.tier) if picture else (None, None)
     return {

@@ -10,8 +10,8 @@ from decimal import Decimal
 from ctxdoc.diagnosis.causes import CAUSES
 from ctxdoc.ledger.advice import Advice, advise, bridge_text
 from ctxdoc.ledger.fidelity import Fidelity
-from ctxdoc.ledger.ledger import Replay
-from ctxdoc.ledger.request_cost import Row
+from ctxdoc.ledger.ledger import Ledger
+from ctxdoc.ledger.request_cost import RequestCost
 from ctxdoc.ledger.totals import Idle, Loss, Sum, Tokens, Totals, idle_of, losses_of, totals_of
 from ctxdoc.providers.rules import short_model_id
 from ctxdoc.replay.sessions import short_name
@@ -45,7 +45,7 @@ SHOWN_NAMES = 4
 
 
 def replay_report(
-    replay: Replay, *, excerpts: bool = True, logs: Sequence[str] = ("LOG",)
+    replay: Ledger, *, excerpts: bool = True, logs: Sequence[str] = ("LOG",)
 ) -> Report:
     """The parts in the order in which a person reads them; every request is in the data.
 
@@ -60,7 +60,7 @@ def replay_report(
 
 
 def _parts(
-    replay: Replay, advice: Sequence[Advice], excerpts: bool, logs: Sequence[str]
+    replay: Ledger, advice: Sequence[Advice], excerpts: bool, logs: Sequence[str]
 ) -> Iterator[Part]:
     totals = totals_of(replay.rows)
     idle = idle_of(replay)
@@ -86,7 +86,7 @@ def _parts(
     yield Notes("More", ("ctxdoc explain replay says what the words mean",))
 
 
-def _headline(replay: Replay, totals: Totals, idle: Idle | None) -> Headline:
+def _headline(replay: Ledger, totals: Totals, idle: Idle | None) -> Headline:
     log, rows = replay.log, replay.rows
     text = f"{counted(len(rows), 'request')} in {counted(len(replay.sessions), 'session')}"
     tone, word = "plain", "REPLAY"
@@ -157,7 +157,7 @@ def _unpriced_verdict(totals: Totals) -> str:
     return "no miss was found" if totals.checked else "no miss could be checked"
 
 
-def _span(replay: Replay) -> str:
+def _span(replay: Ledger) -> str:
     times = [row.request.at for row in replay.rows if row.request.at]
     if not times:
         return ""
@@ -166,7 +166,7 @@ def _span(replay: Replay) -> str:
     return f" · {first:%Y-%m-%d %H:%M} to {last:{'%H:%M' if same_day else '%Y-%m-%d %H:%M'}} UTC"
 
 
-def _main_rows(replay: Replay, totals: Totals, idle: Idle | None) -> Iterator[Line]:
+def _main_rows(replay: Ledger, totals: Totals, idle: Idle | None) -> Iterator[Line]:
     rows = replay.rows
     for place, line in enumerate(_money(totals)):
         yield Line("" if place else "Money", line, strong=not place)
@@ -239,7 +239,7 @@ def _idle(idle: Idle) -> str:
     return text
 
 
-def _token_lines(rows: Sequence[Row], totals: Totals) -> Iterator[str]:
+def _token_lines(rows: Sequence[RequestCost], totals: Totals) -> Iterator[str]:
     reported, simulated, every = totals.reported, totals.simulated, totals.every
     if reported is not None:
         without = totals.requests - reported.basis.requests
@@ -270,7 +270,7 @@ def _tokens(sums: Tokens) -> str:
     return f"input {whole:,}: {' · '.join(parts)}"
 
 
-def _merged(rows: Sequence[Row]) -> str:
+def _merged(rows: Sequence[RequestCost]) -> str:
     """Records that told of one response, and responses that stand in the log again."""
     merged = [row.request.records for row in rows if row.request.records > 1]
     repeated = sum(row.repeated for row in rows)
@@ -283,9 +283,9 @@ def _merged(rows: Sequence[Row]) -> str:
     return "; ".join(parts)
 
 
-def _below(rows: Sequence[Row]) -> Iterator[Line]:
+def _below(rows: Sequence[RequestCost]) -> Iterator[Line]:
     """Marked prefixes that are too short to be cached, with what they lack."""
-    of_model: defaultdict[tuple[str, int], list[Row]] = defaultdict(list)
+    of_model: defaultdict[tuple[str, int], list[RequestCost]] = defaultdict(list)
     for row in rows:
         if row.below is not None and not row.repeated:
             of_model[short_model_id(row.request.model), row.below.minimum].append(row)
@@ -301,19 +301,19 @@ def _below(rows: Sequence[Row]) -> Iterator[Line]:
         )
 
 
-def _numbers(rows: Sequence[Row]) -> str:
+def _numbers(rows: Sequence[RequestCost]) -> str:
     numbers = ", ".join(f"{row.number}" for row in rows[:SHOWN_REQUESTS])
     return f"#{numbers}{', …' if len(rows) > SHOWN_REQUESTS else ''}"
 
 
-def _how(rows: Sequence[Row]) -> str:
+def _how(rows: Sequence[RequestCost]) -> str:
     guessed = any(row.origin is Origin.ESTIMATED for row in rows if row.simulated)
     return f"simulated; sizes estimated, ±{ERROR_SHARE:.0%}" if guessed else "simulated"
 
 
-def _accounting(rows: Sequence[Row], totals: Totals) -> Iterator[Line]:
+def _accounting(rows: Sequence[RequestCost], totals: Totals) -> Iterator[Line]:
     """Faults in how the log counts or prices, with both sums of money."""
-    kinds: defaultdict[str, list[Row]] = defaultdict(list)
+    kinds: defaultdict[str, list[RequestCost]] = defaultdict(list)
     for row in rows:
         if row.accounting is not None and not row.repeated:
             kinds[row.accounting.cause].append(row)
@@ -328,7 +328,7 @@ def _accounting(rows: Sequence[Row], totals: Totals) -> Iterator[Line]:
         yield Line("" if place else "Counting", text)
 
 
-def _fidelity(rows: Sequence[Row]) -> str:
+def _fidelity(rows: Sequence[RequestCost]) -> str:
     kinds = [row.fidelity for row in rows if row.fidelity is not None]
     if not kinds:
         return ""
@@ -342,7 +342,7 @@ def _fidelity(rows: Sequence[Row]) -> str:
     return text
 
 
-def _misses(rows: Sequence[Row]) -> Iterator[Part]:
+def _misses(rows: Sequence[RequestCost]) -> Iterator[Part]:
     losses = losses_of(rows)
     if not losses:
         return
@@ -367,7 +367,7 @@ def _cells(loss: Loss) -> tuple[str, ...]:
 AVOIDABLE = {True: "yes", False: "no", None: "unknown"}
 
 
-def _advice_rows(replay: Replay, advice: Sequence[Advice], logs: Sequence[str]) -> Iterator[Line]:
+def _advice_rows(replay: Ledger, advice: Sequence[Advice], logs: Sequence[str]) -> Iterator[Line]:
     for place, item in enumerate(advice, start=1):
         yield Line("" if place > 1 else "To do", f"{place}. {item.what}", strong=True)
         word = "lost" if item.is_lost else "these cost"
@@ -379,7 +379,7 @@ def _advice_rows(replay: Replay, advice: Sequence[Advice], logs: Sequence[str]) 
         yield Line("", "The amounts overlap: replay again after each change.")
 
 
-def _command(replay: Replay, item: Advice, logs: Sequence[str]) -> str:
+def _command(replay: Ledger, item: Advice, logs: Sequence[str]) -> str:
     """What shows more, as it can be pasted; nothing where this report shows it."""
     pair = _pair_in_its_log(replay, item.pair, logs) if item.pair else None
     if pair is not None:
@@ -388,7 +388,7 @@ def _command(replay: Replay, item: Advice, logs: Sequence[str]) -> str:
 
 
 def _pair_in_its_log(
-    replay: Replay, pair: tuple[int, int], logs: Sequence[str]
+    replay: Ledger, pair: tuple[int, int], logs: Sequence[str]
 ) -> tuple[str, int, int] | None:
     """The log that holds both requests, and their numbers in it; None where it is standard input, or
     where they stand in two of several."""
@@ -401,7 +401,7 @@ def _pair_in_its_log(
     return sources[0], inside.index(pair[0]) + 1, inside.index(pair[1]) + 1
 
 
-def _blocks(replay: Replay, excerpts: bool) -> Iterator[Part]:
+def _blocks(replay: Ledger, excerpts: bool) -> Iterator[Part]:
     blocks = replay.blocks
     if not blocks:
         return
@@ -443,7 +443,7 @@ def _blocks(replay: Replay, excerpts: bool) -> Iterator[Part]:
     )
 
 
-def _sessions(replay: Replay) -> Iterator[Part]:
+def _sessions(replay: Ledger) -> Iterator[Part]:
     sessions = replay.sessions
     if len(sessions) < 2:
         return
@@ -473,7 +473,7 @@ def _sessions(replay: Replay) -> Iterator[Part]:
         yield Notes("", (f"… and {more} (--format json lists all)",))
 
 
-def _not_judged(rows: Sequence[Row]) -> Iterator[str]:
+def _not_judged(rows: Sequence[RequestCost]) -> Iterator[str]:
     """Why requests were not looked at, with how many of them."""
     reasons: defaultdict[str, int] = defaultdict(int)
     for row in rows:

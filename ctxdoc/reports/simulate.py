@@ -32,8 +32,8 @@ from ctxdoc.reports.blocks import first_line
 from ctxdoc.reports.json.simulate import parameters_json, row_json, simulate_json
 from ctxdoc.request.codec import Json
 from ctxdoc.simulation.compare import Comparison, Form
-from ctxdoc.simulation.result import Lost, Row
-from ctxdoc.simulation.search import Found
+from ctxdoc.simulation.result import Lost, Result
+from ctxdoc.simulation.search import Optimum
 from ctxdoc.simulation.strategies import Spec, as_number
 
 SHOWN_BLOCKS = 20
@@ -129,13 +129,13 @@ def _change(value: Decimal, other: Decimal) -> str:
     return "under 1%" if text == "0%" and value != other else text
 
 
-def _named(row: Row, comparison: Comparison) -> str:
+def _named(row: Result, comparison: Comparison) -> str:
     """A strategy, with its placement where that is another one."""
     own = row.placement is comparison.placement
     return label_of(row) + ("" if own else f" @{row.placement.id}")
 
 
-def label_of(row: Row) -> str:
+def label_of(row: Result) -> str:
     """A strategy with the parameters that were set, in words that can be broken into lines."""
     return " + ".join(map(_spec_text, row.specs))
 
@@ -221,7 +221,7 @@ def _main_rows(comparison: Comparison, logs: Sequence[str]) -> Iterator[Line]:
         )
 
 
-def _unseen_text(row: Row, comparison: Comparison) -> str:
+def _unseen_text(row: Result, comparison: Comparison) -> str:
     """What of the history the model would not have."""
     if not row.lost:
         return ""
@@ -233,7 +233,7 @@ def _unseen_text(row: Row, comparison: Comparison) -> str:
     return f"; {share} {later}"
 
 
-def _is_left_out(row: Row, comparison: Comparison) -> bool:
+def _is_left_out(row: Result, comparison: Comparison) -> bool:
     """Whether a row only repeats that of keeping everything."""
     return row is not comparison.against_keep(row) and row.is_idle
 
@@ -252,11 +252,11 @@ def _table(comparison: Comparison) -> Table:
     )  # fmt: skip
 
 
-def _by_cost(row: Row) -> tuple[bool, Decimal]:
+def _by_cost(row: Result) -> tuple[bool, Decimal]:
     return row.cost is None, row.cost or Decimal(0)
 
 
-def _cells(row: Row, comparison: Comparison, several: bool) -> Iterator[str]:
+def _cells(row: Result, comparison: Comparison, several: bool) -> Iterator[str]:
     keep = comparison.against_keep(row)
     same = row is keep
     name = label_of(row) + (f" @{row.placement.id}" if several else "")
@@ -273,7 +273,7 @@ def _cells(row: Row, comparison: Comparison, several: bool) -> Iterator[str]:
     yield "-" if pays is None else str(pays)
 
 
-def _points(found: Found) -> Table:
+def _points(found: Optimum) -> Table:
     """The values that were tried; of many, those around the best."""
     points = list(found.points)
     best = found.best
@@ -420,7 +420,7 @@ def pictures_of(comparison: Comparison) -> Iterator[Curves | Heat]:
 
 def _strategies_picture(comparison: Comparison) -> Curves:
     """The cheapest strategies beside keeping everything; those that cost the same are one curve."""
-    same: dict[tuple[object, ...], list[Row]] = {}
+    same: dict[tuple[object, ...], list[Result]] = {}
     for row in sorted(comparison.rows, key=_by_cost):
         if row.cost is not None:
             same.setdefault((row.costs, row.prompts), []).append(row)
@@ -454,7 +454,7 @@ MOST_CURVES = 7
 """As many as there are colours."""
 
 
-def _search_picture(found: Found, keep: Row) -> Iterator[Curves | Heat]:
+def _search_picture(found: Optimum, keep: Result) -> Iterator[Curves | Heat]:
     if found.best is None:
         return
     if len(found.targets) == 1 and all(_is_number(point.values[0]) for point in found.points):

@@ -28,9 +28,9 @@ from ctxdoc.simulation.closed_forms import (
 )
 from ctxdoc.simulation.history.messages import Session
 from ctxdoc.simulation.placements import PLACEMENTS, Placement
-from ctxdoc.simulation.result import Row
+from ctxdoc.simulation.result import Result
 from ctxdoc.simulation.run import Simulation
-from ctxdoc.simulation.search import Found, room_of
+from ctxdoc.simulation.search import Optimum, room_of
 from ctxdoc.simulation.strategies import STRATEGIES, Measure, Parameter, Spec, made
 from ctxdoc.simulation.strategies.compact import ASKED_TOKENS, Compact
 from ctxdoc.simulation.strategies.offload import PAYLOADS
@@ -46,7 +46,7 @@ class Form(Struct, frozen=True, kw_only=True):
     """A closed form beside the simulated figure."""
 
     name: str
-    row: Row | None = None
+    row: Result | None = None
     """The one that it is about, where several could be."""
     formula: str
     unit: str
@@ -67,12 +67,12 @@ class Comparison(Struct, frozen=True, kw_only=True):
     """The outcome of a simulation."""
 
     session: Session
-    rows: tuple[Row, ...]
+    rows: tuple[Result, ...]
     """In the order in which they were asked for."""
     placement: Placement
     """What the strategies are compared under."""
-    keep: Row
-    recorded: Row | None
+    keep: Result
+    recorded: Result | None
     """Everything kept, with the breakpoints as they were sent; None where the log has none."""
     billed: Decimal | None
     """USD by the reported counters; None where some are missing."""
@@ -81,17 +81,17 @@ class Comparison(Struct, frozen=True, kw_only=True):
     whole: bool
     """Whether that is the whole session."""
     forms: tuple[Form, ...]
-    found: tuple[Found, ...] = ()
+    found: tuple[Optimum, ...] = ()
     scaled: bool = False
     """Whether the marks of the usual strategies were set for this session."""
 
     @property
-    def own_rows(self) -> list[Row]:
+    def own_rows(self) -> list[Result]:
         """The rows under the placement of the comparison."""
         return [row for row in self.rows if row.placement is self.placement]
 
     @property
-    def possible(self) -> list[Row]:
+    def possible(self) -> list[Result]:
         """What can be done: breakpoints that are placed, prompts that fit the window, messages that the
         API takes."""
         return [
@@ -103,17 +103,17 @@ class Comparison(Struct, frozen=True, kw_only=True):
         ]
 
     @property
-    def best(self) -> Row | None:
+    def best(self) -> Result | None:
         """The cheapest of what can be done; None where nothing is priced."""
         return _cheapest(iter(self.possible))
 
     @property
-    def best_whole(self) -> Row | None:
+    def best_whole(self) -> Result | None:
         """The cheapest of which the model sees everything."""
         return _cheapest(row for row in self.possible if not row.lost)
 
     @property
-    def cheaper_as_written(self) -> list[Row]:
+    def cheaper_as_written(self) -> list[Result]:
         """Rows that cost less than the best, and are no choice: kept as people write them."""
         best = self.best
         return [
@@ -146,7 +146,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
             self.keep.rewrites > 0 and cost is not None and without is not None and cost > without
         )
 
-    def against_keep(self, row: Row) -> Row:
+    def against_keep(self, row: Result) -> Result:
         """The row that keeps everything under the same placement."""
         same = (r for r in self.rows if r.placement is row.placement and r.name == "keep")
         return next(same, self.keep)
@@ -156,7 +156,7 @@ MUCH_MOVED = 0.05
 """Share of all input that is sent again behind a change, from which on the prefix is to be mended first."""
 
 
-def _cheapest(rows: Iterator[Row]) -> Row | None:
+def _cheapest(rows: Iterator[Result]) -> Result | None:
     priced = [(row.cost, place, row) for place, row in enumerate(rows) if row.cost is not None]
     return min(priced)[2] if priced else None
 
@@ -165,7 +165,7 @@ def compare(
     simulation: Simulation,
     chosen: Sequence[tuple[Spec, ...]] = (),
     placements: Sequence[Placement] = (),
-    found: Sequence[Found] = (),
+    found: Sequence[Optimum] = (),
 ) -> Comparison:
     """Runs the strategies, or the usual ones, under rolling breakpoints and further placements.
 
@@ -189,7 +189,7 @@ def compare(
     kept = simulation.rows(keep_specs, asked)
     keep = kept[0]
     specs = list(chosen) or list(usual_for(simulation, keep))
-    rows: list[Row] = kept[: len(places)]
+    rows: list[Result] = kept[: len(places)]
     for each in specs:
         if [spec.definition.id for spec in each] != ["keep"]:
             rows += simulation.rows(each, places)
@@ -212,7 +212,7 @@ def compare(
     )
 
 
-def usual_for(simulation: Simulation, keep: Row) -> Iterator[tuple[Spec, ...]]:
+def usual_for(simulation: Simulation, keep: Result) -> Iterator[tuple[Spec, ...]]:
     """The usual strategies. Where the session is too small for their marks, these are set anew."""
     session = simulation.session
     marks = _Marks.of(session, is_small=_is_small(keep))
@@ -268,7 +268,7 @@ class _Marks(Struct, frozen=True, kw_only=True):
                 return None
 
 
-def _is_small(keep: Row) -> bool:
+def _is_small(keep: Result) -> bool:
     return keep.peak <= SMALL
 
 
@@ -323,7 +323,7 @@ def _distinct(chosen: Sequence[tuple[Spec, ...]]) -> list[tuple[Spec, ...]]:
 
 
 def _forms(
-    session: Session, rows: Sequence[Row], keep: Row, growth: Growth | None
+    session: Session, rows: Sequence[Result], keep: Result, growth: Growth | None
 ) -> Iterator[Form]:
     """The closed forms that a session of one stretch can be put beside."""
     call = session.calls[-1]
@@ -368,7 +368,7 @@ def _stays_warm(session: Session) -> bool:
 
 
 def _forms_of(
-    row: Row, keep: Row, per_turn: float, by: Factors, session: Session
+    row: Result, keep: Result, per_turn: float, by: Factors, session: Session
 ) -> Iterator[Form]:
     """The closed forms of a strategy, where it did what they are about."""
     name, requests = row.name, len(session.calls)
@@ -413,7 +413,9 @@ def _forms_of(
         )
 
 
-def _optimum(found: Found, keep: Row, growth: Growth | None, session: Session) -> Iterator[Form]:
+def _optimum(
+    found: Optimum, keep: Result, growth: Growth | None, session: Session
+) -> Iterator[Form]:
     """The best size of a compaction, where one was looked for."""
     best = found.best
     if growth is None or not growth.per_turn or best is None or len(best.row.specs) != 1:
@@ -440,7 +442,7 @@ def _optimum(found: Found, keep: Row, growth: Growth | None, session: Session) -
     )
 
 
-def _cheaper_from(row: Row, keep: Row, first: int) -> float | None:
+def _cheaper_from(row: Result, keep: Result, first: int) -> float | None:
     """The first request, from 1, from which on each costs less than with everything kept."""
     since = None
     for number, (own, theirs) in enumerate(zip(row.costs, keep.costs, strict=True), start=1):

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw
 
 from ctxdoc.cache.simulator import FIRST_RESPONSE
-from ctxdoc.prompt.prefix import Mark
+from ctxdoc.prompt.prefix import Breakpoint
 from ctxdoc.prompt.segments import AT, Segment
 from ctxdoc.providers import ModelRule
 from ctxdoc.request import codec
@@ -148,7 +148,7 @@ def body_of(sending: Sending, placement: Placement) -> dict[str, object]:
     return body
 
 
-def _tools(prompt: Prompt, recorded: Body | None, marks: Mapping[int, Mark]) -> list[Raw]:
+def _tools(prompt: Prompt, recorded: Body | None, marks: Mapping[int, Breakpoint]) -> list[Raw]:
     """Tool definitions, those that are no part of the prompt included."""
     own = [_unmarked(Raw(bytes(raw))) for raw in (recorded.tools or () if recorded else ())]
     if not prompt.head.segments:
@@ -168,7 +168,7 @@ def _tools(prompt: Prompt, recorded: Body | None, marks: Mapping[int, Mark]) -> 
     return own
 
 
-def _system(prompt: Prompt, recorded: Body | None, marks: Mapping[int, Mark]) -> list[Raw]:
+def _system(prompt: Prompt, recorded: Body | None, marks: Mapping[int, Breakpoint]) -> list[Raw]:
     """The system prompt as blocks."""
     if not prompt.head.segments:
         return []
@@ -210,7 +210,7 @@ def _plain(segment: Segment) -> Raw:
     return Raw(segment.data)
 
 
-def _message(prompt: Prompt, index: int, marks: Mapping[int, Mark]) -> Raw:
+def _message(prompt: Prompt, index: int, marks: Mapping[int, Breakpoint]) -> Raw:
     message = prompt.messages[index]
     start = prompt.ends[index - 1] if index else len(prompt.head.segments)
     own = {
@@ -265,7 +265,7 @@ def _unmarked(block: Raw) -> Raw:
     return Raw(msgspec.json.encode(members))
 
 
-def _marked(block: Raw, mark: Mark | None) -> Raw:
+def _marked(block: Raw, mark: Breakpoint | None) -> Raw:
     if mark is None:
         return block
     members: dict[str, object] = dict(msgspec.json.decode(block, type=dict[str, Raw]))

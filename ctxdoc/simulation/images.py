@@ -43,7 +43,7 @@ MOST_BYTES = 100_000_000
 """Of a file: far more than any request takes."""
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class AskedImage(Struct, frozen=True, kw_only=True):
     """An image that was asked about."""
 
     source: str
@@ -62,7 +62,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     """Of a PDF, which has no size."""
 
 
-class Sent(Struct, frozen=True, kw_only=True):
+class SessionImage(Struct, frozen=True, kw_only=True):
     """An image of a session."""
 
     source: str
@@ -84,7 +84,7 @@ class Sent(Struct, frozen=True, kw_only=True):
     """The place in the list, from 1, of an earlier image with the same bytes."""
 
 
-def images_of(session: Session, usages: list[Usage]) -> list[Sent]:
+def images_of(session: Session, usages: list[Usage]) -> list[SessionImage]:
     """The images in the order in which they were sent first; `usages` are those of the requests."""
     found: dict[tuple[int, str], _Life] = {}
     for call, usage in zip(session.calls, usages, strict=True):
@@ -156,13 +156,13 @@ def _paid(
     )
 
 
-def _finished(lives: list[_Life]) -> list[Sent]:
+def _finished(lives: list[_Life]) -> list[SessionImage]:
     first: dict[str, int] = {}
     found = []
     for place, life in enumerate(lives, start=1):
         earlier = first.setdefault(life.data, place) if life.data is not None else place
         found.append(
-            Sent(
+            SessionImage(
                 source=life.call.request.source if life.call.request else "",
                 request=life.call.number,
                 json_path=life.path,
@@ -178,7 +178,7 @@ def _finished(lives: list[_Life]) -> list[Sent]:
     return found
 
 
-def asked_of(what: str, rule: ModelRule) -> Asked:
+def asked_of(what: str, rule: ModelRule) -> AskedImage:
     """A size, a data URL or a file.
 
     Raises InputError for what is none, or cannot be read.
@@ -188,7 +188,7 @@ def asked_of(what: str, rule: ModelRule) -> Asked:
         picture = Picture(int(size[1]), int(size[2]), "", 0)
         if not picture.width or not picture.height:
             raise InputError(f"{what}: an image has at least one pixel", "write 1920x1080")
-        return Asked(
+        return AskedImage(
             source=what,
             width=picture.width,
             height=picture.height,
@@ -201,7 +201,7 @@ def asked_of(what: str, rule: ModelRule) -> Asked:
         found = read_picture(data)
     except InputError as error:
         raise InputError(f"{name}: {error.message}", error.hint) from error
-    return Asked(
+    return AskedImage(
         source=name,
         width=found.width,
         height=found.height,
@@ -211,7 +211,7 @@ def asked_of(what: str, rule: ModelRule) -> Asked:
     )
 
 
-def image_block(each: Asked, what: str) -> dict[str, Json] | None:
+def image_block(each: AskedImage, what: str) -> dict[str, Json] | None:
     """An image as a block of a message; of a size a picture of one colour. None for a PDF, and for what the
     API would refuse."""
     if each.pages is not None or each.warnings or what == "-":
@@ -265,7 +265,7 @@ def _notes(found: Picture, name: str) -> Iterator[str]:
         )
 
 
-def _pdf(data: bytes, name: str, rule: ModelRule) -> Asked:
+def _pdf(data: bytes, name: str, rule: ModelRule) -> AskedImage:
     import logging
 
     from pypdf import PdfReader
@@ -278,7 +278,7 @@ def _pdf(data: bytes, name: str, rule: ModelRule) -> Asked:
         raise InputError("no PDF that can be read") from error
     most = MOST_IMAGES[rule.has_large_window]
     notes = (f"more than the {most} pages that the API takes of {rule.id}",) if pages > most else ()
-    return Asked(source=name, pages=pages, warnings=notes)
+    return AskedImage(source=name, pages=pages, warnings=notes)
 
 
 def faults_of(picture: Picture) -> Iterator[str]:

@@ -22,7 +22,7 @@ class Lost(Struct, frozen=True, gc=False):
     """Number of the request in the log."""
 
 
-class Row(Struct, frozen=True, kw_only=True):
+class Result(Struct, frozen=True, kw_only=True):
     """A strategy under a placement."""
 
     specs: tuple[Spec, ...]
@@ -83,7 +83,7 @@ class Row(Struct, frozen=True, kw_only=True):
         """Tokens that the model does not see at some request that had them."""
         return sum(item.tokens for item in self.lost)
 
-    def overtaken_at(self, other: Row) -> int | None:
+    def overtaken_at(self, other: Result) -> int | None:
         """The request, from 1, from which on another row has cost more in all than this one, to the
         end; None where it has not."""
         ahead = total = 0

@@ -17,7 +17,7 @@ from ctxdoc.simulation.history.assemble import Lane, Prompt
 from ctxdoc.simulation.history.messages import Call, Head, Maker, Message, Session
 from ctxdoc.simulation.history.validity import BOUND_THINKING, OVER_WINDOW, Checker, has_thinking
 from ctxdoc.simulation.placements import Placement
-from ctxdoc.simulation.result import Lost, Row
+from ctxdoc.simulation.result import Lost, Result
 from ctxdoc.simulation.strategies import Extra, History, Sent, Spec
 from ctxdoc.simulation.strategies.spec import by_server
 from ctxdoc.tokens.estimate import Weigh, weight_of
@@ -44,7 +44,7 @@ class Simulation:
         self.session = session
         self._weigh = weigh
 
-    def rows(self, specs: tuple[Spec, ...], placements: Sequence[Placement]) -> list[Row]:
+    def rows(self, specs: tuple[Spec, ...], placements: Sequence[Placement]) -> list[Result]:
         """A strategy under each of the placements."""
         run = _Run(specs, placements, self._weigh)
         around = iter(self.session.around)
@@ -233,14 +233,14 @@ class _Run:
         costs = [meter.cost(_plain(sending)) for sending in sendings]
         self.uncached.append(_total(costs))
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[Result]:
         """The results, in the order of the placements."""
         return [self._row(bill) for bill in self.bills]
 
-    def _row(self, bill: _Bill) -> Row:
+    def _row(self, bill: _Bill) -> Result:
         costs = bill.costs()
         cost, without = _of_known(costs), _of_known(self.uncached)
-        return Row(
+        return Result(
             specs=self.specs,
             placement=bill.placement,
             requests=len(self.prompts),

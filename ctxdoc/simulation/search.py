@@ -13,7 +13,7 @@ from ctxdoc.errors import InputError
 from ctxdoc.images.size import PATCH, TIERS
 from ctxdoc.simulation.history.messages import Session
 from ctxdoc.simulation.placements import Placement
-from ctxdoc.simulation.result import Row
+from ctxdoc.simulation.result import Result
 from ctxdoc.simulation.run import Simulation
 from ctxdoc.simulation.strategies import STRATEGIES, Measure, Spec, made, size_of
 from ctxdoc.simulation.strategies.spec import parse_specs
@@ -50,10 +50,10 @@ class Point(Struct, frozen=True):
     """One combination and its row."""
 
     values: tuple[str, ...]
-    row: Row
+    row: Result
 
 
-class Found(Struct, frozen=True):
+class Optimum(Struct, frozen=True):
     """The outcome of a search over one or several parameters."""
 
     targets: tuple[Target, ...]
@@ -145,7 +145,7 @@ def base_of(chosen: Sequence[tuple[Spec, ...]], targets: Sequence[Target]) -> tu
 
 def sweep(
     simulation: Simulation, base: tuple[Spec, ...], sweeps: Sequence[Sweep], placement: Placement
-) -> Found:
+) -> Optimum:
     """Every combination of the values.
 
     Raises InputError for more than `MOST`, and for a parameter that is named twice.
@@ -164,7 +164,7 @@ def sweep(
         for target, value in zip(targets, values, strict=True):
             specs = with_value(specs, target, value)
         points.append(Point(values, simulation.rows(specs, [placement])[0]))
-    return Found(targets, tuple(points))
+    return Optimum(targets, tuple(points))
 
 
 def optimum(
@@ -173,7 +173,7 @@ def optimum(
     target: Target,
     ends: tuple[int, int] | None,
     placement: Placement,
-) -> Found:
+) -> Optimum:
     """The cheapest value of a parameter to a hundredth of it, and the curve around it: a coarse pass over
     the range, and finer ones around the best value so far.
 
@@ -197,7 +197,7 @@ def optimum(
         around = range(max(low, best - step), min(high, best + step) + 1, max(1, step // FINE))
         best = _cheapest(around, cost)
         step //= FINE
-    return Found((target,), tuple(tried[value] for value in sorted(tried)))
+    return Optimum((target,), tuple(tried[value] for value in sorted(tried)))
 
 
 def _cheapest(values: Sequence[int], cost: Callable[[int], Decimal]) -> int:

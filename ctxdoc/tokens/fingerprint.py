@@ -36,7 +36,7 @@ class Block(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of a tool definition."""
 
 
-class Locked(Struct, frozen=True, kw_only=True):
+class Fingerprint(Struct, frozen=True, kw_only=True):
     """A stable prefix: of one agent, with one model."""
 
     model: str
@@ -57,10 +57,12 @@ def marked_count(prefix: Prefix) -> int:
     return prefix.breakpoints[-1] + 1 if prefix.breakpoints else stable_count(prefix)
 
 
-def locked(prefix: Prefix, count: int) -> Locked:
+def locked(prefix: Prefix, count: int) -> Fingerprint:
     """A prompt up to so many leading segments, as hashes and sizes."""
     blocks = tuple(_block(segment, prefix.rule) for segment in prefix.segments[:count])
-    return Locked(model=prefix.root, tokens=sum(block.tokens for block in blocks), blocks=blocks)
+    return Fingerprint(
+        model=prefix.root, tokens=sum(block.tokens for block in blocks), blocks=blocks
+    )
 
 
 def _block(segment: Segment, rule: ModelRule) -> Block:

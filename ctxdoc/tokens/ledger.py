@@ -36,7 +36,7 @@ class Sizes(Struct, frozen=True):
         return 0 if index is None or index < 0 else self.upto[index]
 
 
-class Ledger:
+class TokenLedger:
     """Exact sizes of prefixes that counters have shown, by their chained hash."""
 
     def __init__(self, weigh: Weigh | None = None) -> None:
@@ -165,9 +165,9 @@ class Ledger:
                 return tokens / weight
         return self._ratios.get(prefix.root) if known is None else known
 
-    def copied(self) -> Ledger:
+    def copied(self) -> TokenLedger:
         """A ledger that knows as much, and learns for itself."""
-        copy = Ledger(self.weigh)
+        copy = TokenLedger(self.weigh)
         copy.known, copy._ratios = dict(self.known), dict(self._ratios)
         copy._weights = self._weights
         return copy

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ctxdoc.ledger.ledger import Replay, replay
+from ctxdoc.ledger.ledger import Ledger, replay
 from ctxdoc.prompt.render import render
 from ctxdoc.providers.rules import short_model_id
 from ctxdoc.reading.load import read_log
@@ -28,13 +28,13 @@ def said(*texts: str) -> list[Body]:
     ]
 
 
-def replayed(folder: Path, *rows: Body, name: str = "log.jsonl") -> Replay:
+def replayed(folder: Path, *rows: Body, name: str = "log.jsonl") -> Ledger:
     path = folder / name
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return replay(read_log([str(path)]))
 
 
-def causes(found: Replay) -> list[str | None]:
+def causes(found: Ledger) -> list[str | None]:
     """Of each request the cause of its miss."""
     return [row.miss.cause if row.miss else None for row in found.rows]
 

@@ -28,7 +28,7 @@ from ctxdoc.outputs.junit import OUTPUT as JUNIT
 from ctxdoc.outputs.sarif import OUTPUT as SARIF
 from ctxdoc.prompt.render import render
 from ctxdoc.reading.load import read_bodies
-from ctxdoc.reports.base import Annotation, Checks, Judged, Report, Rule
+from ctxdoc.reports.base import Annotation, CheckResult, Checks, Report, Rule
 from ctxdoc.tokens.fingerprint import locked, marked_count, stable_count
 from tests.cli.test_cli import ROOT, run
 from tests.support.sessions import (
@@ -786,9 +786,9 @@ def report(message: str, file: str = "logs/a b.jsonl") -> Report:
             verdict="broken",
             summary="one\n::error::two",
             tested=(
-                Judged(name="stable_prefix", verdict="broken", text=f"{message}\nmore"),
-                Judged(name="min_hit_ratio", verdict="held", text=""),
-                Judged(name="baseline", verdict="unchecked", text="none yet"),
+                CheckResult(name="stable_prefix", verdict="broken", text=f"{message}\nmore"),
+                CheckResult(name="min_hit_ratio", verdict="held", text=""),
+                CheckResult(name="baseline", verdict="unchecked", text="none yet"),
             ),
             annotations=(
                 Annotation(rule=rule, level="error", message=message, file=file, line=3),

@@ -27,7 +27,7 @@ from ctxdoc.simulation.history.from_log import recorded_session
 from ctxdoc.simulation.history.messages import Session
 from ctxdoc.simulation.images import faults_of, faults_of_many, images_of
 from ctxdoc.simulation.placements import PLACEMENTS
-from ctxdoc.simulation.result import Row
+from ctxdoc.simulation.result import Result
 from ctxdoc.simulation.run import Simulation
 from ctxdoc.simulation.strategies.spec import parse_specs
 from tests.cli.test_cli import run
@@ -187,7 +187,7 @@ def screenshots(turns: int, *, text: int, size: tuple[int, int] = (1288, 800)) -
     return recorded_session(Log(requests=tuple(requests_of(records))))
 
 
-def rows(session: Session, *texts: str) -> list[Row]:
+def rows(session: Session, *texts: str) -> list[Result]:
     """Each strategy under rolling breakpoints."""
     simulation = Simulation(session)
     return [simulation.rows(parse_specs(text), [PLACEMENTS["rolling"]])[0] for text in texts]
@@ -484,11 +484,11 @@ def test_beyond_the_limits_every_size_costs_the_same() -> None:
     curve is flat from where the API begins to resize."""
     from ctxdoc.providers import RULES
     from ctxdoc.reports.image import Bill, curve_of
-    from ctxdoc.simulation.images import Asked
+    from ctxdoc.simulation.images import AskedImage
 
     rule = RULES.find_model("claude-opus-4-8")
     bill = Bill(model=rule.id, rule=rule, rates=None, turns=1)
-    (panel,) = curve_of([Asked(source="", width=3_000, height=2_000)], bill).panels
+    (panel,) = curve_of([AskedImage(source="", width=3_000, height=2_000)], bill).panels
     for curve in panel.curves[:2]:
         top = curve.ys[-1]
         flat = curve.ys[curve.ys.index(top) :]

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from ctxdoc.ledger.advice import advise
 from ctxdoc.ledger.fidelity import Fidelity
-from ctxdoc.ledger.ledger import Replay, replay
+from ctxdoc.ledger.ledger import Ledger, replay
 from ctxdoc.reading.load import read_log
 from ctxdoc.replay.link import in_time
 from ctxdoc.reports.blocks import kinds_of
@@ -43,13 +43,13 @@ from tests.support.stand_in import StandIn, sizes_of
 MILLION = Decimal(1_000_000)
 
 
-def replayed(folder: Path, records: list[Body], *, condense: bool = True) -> Replay:
+def replayed(folder: Path, records: list[Body], *, condense: bool = True) -> Ledger:
     path = folder / "log.jsonl"
     path.write_text(lines(records), encoding="utf-8")
     return replay(read_log([str(path)], condense=condense))
 
 
-def causes(found: Replay) -> dict[int, str]:
+def causes(found: Ledger) -> dict[int, str]:
     return {row.number: row.miss.cause for row in found.rows if row.miss}
 
 
@@ -110,7 +110,7 @@ def test_two_sessions_share_the_entries_of_one_prefix(tmp_path: Path) -> None:
     assert causes(found) == {}
 
 
-def two_agents(tmp_path: Path, *prompts: str) -> Replay:
+def two_agents(tmp_path: Path, *prompts: str) -> Ledger:
     """Two sessions with the same tools that ask the same, with these system prompts."""
     records = []
     for number, prompt in enumerate(prompts):

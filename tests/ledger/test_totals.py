@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ctxdoc.gate.limits import LIMITS
 from ctxdoc.ledger.advice import advise
 from ctxdoc.ledger.forecast import falls_of, forecast
-from ctxdoc.ledger.ledger import Replay, replay
+from ctxdoc.ledger.ledger import Ledger, replay
 from ctxdoc.ledger.totals import idle_of, losses_of, totals_of
 from ctxdoc.reading.load import read_log
 from ctxdoc.reports.json.replay import replay_json
@@ -51,23 +51,23 @@ LOGS = [
 ]  # fmt: skip
 
 
-def replayed(folder: Path, records: list[Body]) -> Replay:
+def replayed(folder: Path, records: list[Body]) -> Ledger:
     path = folder / "log.jsonl"
     path.write_text(lines(records), encoding="utf-8")
     return replay(read_log([str(path)], condense=True))
 
 
-def measured(found: Replay, name: str) -> Any:
+def measured(found: Ledger, name: str) -> Any:
     return next(limit for limit in LIMITS if limit.name == name).measure(found).value
 
 
-def shown(found: Replay) -> str:
+def shown(found: Ledger) -> str:
     from ctxdoc.outputs import OUTPUTS, Style
 
     return " ".join(OUTPUTS["text"].write(replay_report(found), Style(width=300)).split())
 
 
-def data_of(found: Replay) -> Any:
+def data_of(found: Ledger) -> Any:
     return replay_json(found, (), excerpts=True)
 
 
@@ -246,7 +246,7 @@ def test_where_no_body_was_compared_there_is_no_bound() -> None:
     assert "- at best" in shown(found)
 
 
-def paused(tmp_path: Path, *pauses: int, turns: int = 4, size: int = 0) -> Replay:
+def paused(tmp_path: Path, *pauses: int, turns: int = 4, size: int = 0) -> Ledger:
     """A session with these pauses ahead of its last requests."""
     gaps = {turns - len(pauses) + 1 + n: pause for n, pause in enumerate(pauses)}
     del size

@@ -32,7 +32,7 @@ from ctxdoc.simulation.history.from_log import recorded_session
 from ctxdoc.simulation.history.from_numbers import Shape, made_session
 from ctxdoc.simulation.history.messages import Session
 from ctxdoc.simulation.placements import PLACEMENTS
-from ctxdoc.simulation.result import Row
+from ctxdoc.simulation.result import Result
 from ctxdoc.simulation.run import Simulation
 from ctxdoc.simulation.search import base_of, optimum, parse_optimum, parse_sweep, sweep
 from ctxdoc.simulation.strategies import STRATEGIES
@@ -142,7 +142,7 @@ def read_session(records: list[Body]) -> Session:
         return recorded_session(read_log([str(path)], condense=True), weigh=weigh)
 
 
-def simulated(session: Session, text: str, placement: str = "rolling") -> Row:
+def simulated(session: Session, text: str, placement: str = "rolling") -> Result:
     """The row of a strategy."""
     return Simulation(session, weigh).rows(parse_specs(text), [PLACEMENTS[placement]])[0]
 
@@ -400,7 +400,7 @@ def _without_ids(known: set[str]) -> list[str]:
     ]
 
 
-def of_shape(text: str, placement: str = "rolling", **numbers: Any) -> Row:
+def of_shape(text: str, placement: str = "rolling", **numbers: Any) -> Result:
     """The row of a strategy on a made-up session."""
     session = made_session(Shape(**numbers))
     return Simulation(session).rows(parse_specs(text), [PLACEMENTS[placement]])[0]

@@ -37,7 +37,7 @@ from ctxdoc.reading.formats.base import (
     read_duration,
     read_time,
 )
-from ctxdoc.reading.formats.shared.wire import Exchange, request_of
+from ctxdoc.reading.formats.shared.wire import HttpExchange, request_of
 from ctxdoc.reading.source import Document, Source
 from ctxdoc.request.log import Trait
 
@@ -149,7 +149,7 @@ def _request(source: str, line: int, record: _Record) -> Item:
     sent, got = record.request, record.response or _Got()
     duration = read_duration(record.duration_ms)
     return request_of(
-        Exchange(
+        HttpExchange(
             source=source,
             line=line,
             url=record.upstream_base_url.rstrip("/") + sent.path,

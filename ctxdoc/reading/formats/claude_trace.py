@@ -26,7 +26,7 @@ import msgspec
 from msgspec import Struct
 
 from ctxdoc.reading.formats.base import Format, Item, by_document, read_duration, read_time
-from ctxdoc.reading.formats.shared.wire import Exchange, request_of
+from ctxdoc.reading.formats.shared.wire import HttpExchange, request_of
 from ctxdoc.reading.source import Document, Source
 from ctxdoc.request.log import Trait
 
@@ -59,7 +59,7 @@ def _read(document: Document) -> Item:
     record = msgspec.json.decode(document.data, type=_Record)
     sent, got = record.request, record.response or _Got()
     return request_of(
-        Exchange(
+        HttpExchange(
             source=document.source,
             line=document.line,
             url=sent.url,

@@ -26,7 +26,7 @@ from msgspec.structs import replace
 
 from ctxdoc.reading.formats.base import Format, Item, read_duration, text_of
 from ctxdoc.reading.formats.shared.cassette import interaction, is_go, requests_of
-from ctxdoc.reading.formats.shared.wire import Exchange
+from ctxdoc.reading.formats.shared.wire import HttpExchange
 from ctxdoc.reading.formats.shared.yaml_text import entries
 from ctxdoc.reading.formats.shared.yaml_values import Entry
 from ctxdoc.reading.source import Source
@@ -40,7 +40,7 @@ def _read(source: Source) -> Iterator[Item]:
     return requests_of(source, entries(source, "interactions"), _exchange)
 
 
-def _exchange(source: Source, entry: Entry) -> Exchange:
+def _exchange(source: Source, entry: Entry) -> HttpExchange:
     response = entry.value.get("response") or {}
     found = interaction(source, entry.line, entry.value["request"], response)
     return replace(found, duration=_seconds(response.get("duration")))

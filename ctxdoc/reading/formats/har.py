@@ -36,7 +36,7 @@ from ctxdoc.reading.formats.base import (
     read_time,
     text_of,
 )
-from ctxdoc.reading.formats.shared.wire import Exchange, request_of
+from ctxdoc.reading.formats.shared.wire import HttpExchange, request_of
 from ctxdoc.reading.source import Document, Source
 from ctxdoc.request.log import Trait
 
@@ -86,7 +86,7 @@ def _read_entry(source: str, number: int, raw: Raw | bytes) -> Item:
     entry = msgspec.json.decode(raw, type=_Entry)
     sent, got = entry.request, entry.response or _Got()
     return request_of(
-        Exchange(
+        HttpExchange(
             source=source,
             line=number,
             url=sent.url,

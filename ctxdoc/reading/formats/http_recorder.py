@@ -28,7 +28,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ctxdoc.reading.formats.base import Format, Item, by_document, by_entry, read_base64, read_time
-from ctxdoc.reading.formats.shared.wire import Exchange, header, request_of
+from ctxdoc.reading.formats.shared.wire import HttpExchange, header, request_of
 from ctxdoc.reading.source import Document, Source
 from ctxdoc.request.log import Skipped, Trait
 
@@ -86,7 +86,7 @@ def _read_interaction(source: str, number: int, raw: Raw | bytes, at: datetime |
             source, number, f"no request over HTTP: {interaction.transport[:80]}", other=True
         )
     return request_of(
-        Exchange(
+        HttpExchange(
             source=source,
             line=number,
             url=sent.url,

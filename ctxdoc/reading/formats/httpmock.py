@@ -25,7 +25,7 @@ from typing import Any
 
 from ctxdoc.reading.formats.base import Format, Item, read_time, text_of
 from ctxdoc.reading.formats.shared.cassette import requests_of
-from ctxdoc.reading.formats.shared.wire import Exchange, header
+from ctxdoc.reading.formats.shared.wire import HttpExchange, header
 from ctxdoc.reading.formats.shared.yaml_text import PREFACE, documents
 from ctxdoc.reading.formats.shared.yaml_values import Entry
 from ctxdoc.reading.source import Source
@@ -42,9 +42,9 @@ def _read(source: Source) -> Iterator[Item]:
     return requests_of(source, documents(source), _exchange)
 
 
-def _exchange(source: Source, entry: Entry) -> Exchange:
+def _exchange(source: Source, entry: Entry) -> HttpExchange:
     when, then = entry.value["when"], entry.value.get("then") or {}
-    return Exchange(
+    return HttpExchange(
         source=source.name,
         line=entry.line,
         url=text_of(when.get("path")),

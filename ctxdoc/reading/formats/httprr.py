@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ctxdoc.reading.formats.base import UNREADABLE, Format, Item, read_time
-from ctxdoc.reading.formats.shared.wire import Exchange, header, request_of
+from ctxdoc.reading.formats.shared.wire import HttpExchange, header, request_of
 from ctxdoc.reading.source import Source, reason_of
 from ctxdoc.request.log import Skipped, Trait
 
@@ -65,7 +65,7 @@ def _read_record(source: str, line: int, sent: bytes, got: bytes) -> Item:
     except UNREADABLE as error:
         return Skipped(source, line, reason_of(error))
     return request_of(
-        Exchange(
+        HttpExchange(
             source=source,
             line=line,
             url=request.target,

@@ -29,7 +29,7 @@ from msgspec.structs import replace
 from ctxdoc.reading.formats.base import UNREADABLE, Format, Item, between, read_time, text_of
 from ctxdoc.reading.formats.shared import usage as counters
 from ctxdoc.reading.formats.shared.answer import response_of
-from ctxdoc.reading.formats.shared.wire import Exchange, answered
+from ctxdoc.reading.formats.shared.wire import HttpExchange, answered
 from ctxdoc.reading.source import Document, Source, reason_of
 from ctxdoc.request.log import Skipped, Trait
 from ctxdoc.request.response import Response
@@ -164,7 +164,7 @@ def _read_event(at: Document, session: str, kept: _Resolver) -> Item:
         reason = notes[0] if notes else "neither a body nor counters of a call"
         return Skipped(at.source, at.line, reason)
     start = read_time(event.timestamp)
-    exchange = Exchange(
+    exchange = HttpExchange(
         source=at.source,
         line=at.line,
         request=body,

@@ -38,7 +38,7 @@ from ctxdoc.reading.formats.base import (
     text_of,
 )
 from ctxdoc.reading.formats.shared import usage as counters
-from ctxdoc.reading.formats.shared.wire import Exchange, answered, is_messages_body
+from ctxdoc.reading.formats.shared.wire import HttpExchange, answered, is_messages_body
 from ctxdoc.reading.source import Document, Source, reason_of
 from ctxdoc.request.log import Skipped, Trait
 from ctxdoc.request.request import Request
@@ -122,7 +122,7 @@ def _request(place: Document, row: Values, around: Values) -> Item:
     if body is None and response.usage is None and not response.error:
         return Skipped(place.source, place.line, "neither a body nor counters of a call")
     start = read_time(_of(row, "startTime"))
-    exchange = Exchange(
+    exchange = HttpExchange(
         source=place.source,
         line=place.line,
         request=body,

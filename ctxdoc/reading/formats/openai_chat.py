@@ -43,7 +43,7 @@ from ctxdoc.reading.formats.shared.wire import (
     EXCHANGE,
     OPENAI_ANSWER,
     OPENAI_BODY,
-    Exchange,
+    HttpExchange,
     is_openai_body,
     request_of,
 )
@@ -120,8 +120,8 @@ def _pair(document: Document) -> Item:
     return _named(found, answer)
 
 
-def _exchange(document: Document, body: bytes) -> Exchange:
-    return Exchange(source=document.source, line=document.line, request=body)
+def _exchange(document: Document, body: bytes) -> HttpExchange:
+    return HttpExchange(source=document.source, line=document.line, request=body)
 
 
 def _named(found: Item, stated: Any) -> Item:

@@ -33,7 +33,7 @@ from msgspec.structs import replace
 
 from ctxdoc.reading.formats.base import UNREADABLE, Format, Item, between, read_time, text_of
 from ctxdoc.reading.formats.shared import usage as counters
-from ctxdoc.reading.formats.shared.wire import Exchange, answered, is_messages_body
+from ctxdoc.reading.formats.shared.wire import HttpExchange, answered, is_messages_body
 from ctxdoc.reading.source import Document, Source, reason_of
 from ctxdoc.request.log import Skipped, Trait
 from ctxdoc.request.response import Response
@@ -184,7 +184,7 @@ def _request(place: Document, call: _Call) -> Item:
     if body is None and response.usage is None and not response.error:
         return Skipped(place.source, place.line, "neither a body nor counters of a call")
     start = _nanoseconds(call.span.get("startTimeUnixNano"))
-    exchange = Exchange(
+    exchange = HttpExchange(
         source=place.source,
         line=place.line,
         request=body,

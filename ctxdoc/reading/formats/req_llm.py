@@ -25,7 +25,7 @@ import msgspec
 from msgspec import Struct
 
 from ctxdoc.reading.formats.base import Format, Item, by_document, read_base64, read_time
-from ctxdoc.reading.formats.shared.wire import Exchange, header, request_of
+from ctxdoc.reading.formats.shared.wire import HttpExchange, header, request_of
 from ctxdoc.reading.source import Document, Source
 from ctxdoc.request.log import Trait
 
@@ -61,7 +61,7 @@ def _read(document: Document) -> Item:
     record = msgspec.json.decode(document.data, type=_Record)
     sent, got = record.request, record.response or _Got()
     return request_of(
-        Exchange(
+        HttpExchange(
             source=document.source,
             line=document.line,
             url=sent.url,

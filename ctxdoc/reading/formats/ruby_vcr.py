@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 from ctxdoc.reading.formats.base import Format, Item
 from ctxdoc.reading.formats.shared.cassette import interaction, requests_of
-from ctxdoc.reading.formats.shared.wire import Exchange
+from ctxdoc.reading.formats.shared.wire import HttpExchange
 from ctxdoc.reading.formats.shared.yaml_text import PREFACE, entries
 from ctxdoc.reading.formats.shared.yaml_values import Entry
 from ctxdoc.reading.source import Source
@@ -54,7 +54,7 @@ def read(source: Source) -> Iterator[Item]:
     return requests_of(source, entries(source, "http_interactions"), _exchange)
 
 
-def _exchange(source: Source, entry: Entry) -> Exchange:
+def _exchange(source: Source, entry: Entry) -> HttpExchange:
     value = entry.value
     return interaction(
         source,

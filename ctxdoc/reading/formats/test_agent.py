@@ -25,7 +25,7 @@ import msgspec
 from msgspec import Struct
 
 from ctxdoc.reading.formats.base import Format, Item, by_document, read_time
-from ctxdoc.reading.formats.shared.wire import Exchange, header, request_of
+from ctxdoc.reading.formats.shared.wire import HttpExchange, header, request_of
 from ctxdoc.reading.source import Document, Source
 from ctxdoc.request.log import Trait
 
@@ -62,7 +62,7 @@ def _read(document: Document) -> Item:
     sent, got = record.request, record.response or _Got()
     status = got.status.get("code") if isinstance(got.status, dict) else got.status
     return request_of(
-        Exchange(
+        HttpExchange(
             source=document.source,
             line=document.line,
             url=sent.url,

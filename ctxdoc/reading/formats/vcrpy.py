@@ -27,7 +27,7 @@ from itertools import zip_longest
 
 from ctxdoc.reading.formats.base import Format, Item
 from ctxdoc.reading.formats.shared.cassette import INTERACTIONS, interaction, is_go, requests_of
-from ctxdoc.reading.formats.shared.wire import Exchange
+from ctxdoc.reading.formats.shared.wire import HttpExchange
 from ctxdoc.reading.formats.shared.yaml_text import PREFACE, entries
 from ctxdoc.reading.formats.shared.yaml_values import Entry
 from ctxdoc.reading.source import Source
@@ -74,7 +74,7 @@ def _paired(source: Source) -> Iterator[Entry | Skipped]:
             yield Entry("interactions", request.line, whole)
 
 
-def _exchange(source: Source, entry: Entry) -> Exchange:
+def _exchange(source: Source, entry: Entry) -> HttpExchange:
     return interaction(source, entry.line, entry.value["request"], entry.value.get("response"))
 
 

@@ -10,8 +10,8 @@ from ctxdoc.diagnosis.causes import CAUSES
 from ctxdoc.ledger.advice import Advice
 from ctxdoc.ledger.fidelity import Fidelity
 from ctxdoc.ledger.forecast import Falls, falls_of, forecast
-from ctxdoc.ledger.ledger import Grown, Replay
-from ctxdoc.ledger.request_cost import Row
+from ctxdoc.ledger.ledger import Grown, Ledger
+from ctxdoc.ledger.request_cost import RequestCost
 from ctxdoc.ledger.totals import (
     PARTS,
     Basis,
@@ -34,7 +34,7 @@ MOST_BLOCKS = 200
 """Blocks that are listed, the dearest first."""
 
 
-def replay_json(replay: Replay, advice: Sequence[Advice], *, excerpts: bool) -> dict[str, Json]:
+def replay_json(replay: Ledger, advice: Sequence[Advice], *, excerpts: bool) -> dict[str, Json]:
     """The whole replay as data."""
     log = replay.log
     return {
@@ -74,7 +74,7 @@ def replay_json(replay: Replay, advice: Sequence[Advice], *, excerpts: bool) -> 
     }
 
 
-def merged_json(replay: Replay) -> dict[str, Json]:
+def merged_json(replay: Ledger) -> dict[str, Json]:
     """How many records told of responses that others told of too, and how many requests stand in the log
     once more."""
     merged = [row.request.records for row in replay.rows if row.request.records > 1]
@@ -85,7 +85,7 @@ def merged_json(replay: Replay) -> dict[str, Json]:
     }
 
 
-def totals_json(replay: Replay) -> dict[str, Json]:
+def totals_json(replay: Ledger) -> dict[str, Json]:
     """The totals: tokens and the bill of what was reported, the simulated ones beside it; what was lost,
     and the share read, of all requests. `basis` says of each how many requests it rests on."""
     totals = totals_of(replay.rows)
@@ -160,7 +160,7 @@ def _basis_json(basis: Basis | None, amount: Sum | None = None) -> dict[str, Jso
     return found
 
 
-def _idle_json(replay: Replay) -> dict[str, Json] | None:
+def _idle_json(replay: Ledger) -> dict[str, Json] | None:
     """What pauses over the lifetime cost, and what would have bridged them."""
     idle = idle_of(replay)
     if idle is None:
@@ -183,7 +183,7 @@ def _bridge_json(bridge: Bridge) -> dict[str, Json]:
     }
 
 
-def _is_estimated(rows: Iterable[Row]) -> bool:
+def _is_estimated(rows: Iterable[RequestCost]) -> bool:
     """Whether sizes of requests without counters rest on none at all."""
     return any(
         row.origin is Origin.ESTIMATED for row in rows if row.reported is None and row.simulated
@@ -195,7 +195,7 @@ def ratio(share: Decimal | None) -> str | None:
     return None if share is None else f"{share:.4f}"
 
 
-def fidelity_json(rows: Iterable[Row]) -> dict[str, Json]:
+def fidelity_json(rows: Iterable[RequestCost]) -> dict[str, Json]:
     """How many requests the model reproduces; those that calls outside of the log warmed, and those
     of several passes, are told apart."""
     counts: defaultdict[Fidelity, int] = defaultdict(int)
@@ -218,7 +218,7 @@ COMPARED = (Fidelity.WITHIN, Fidelity.LESS, Fidelity.OTHER)
 """Requests whose history is in the log, and which are one pass over the prompt."""
 
 
-def causes_json(rows: Iterable[Row]) -> list[Json]:
+def causes_json(rows: Iterable[RequestCost]) -> list[Json]:
     """The misses and the waste by cause, the dearest first."""
     return [
         {
@@ -235,7 +235,7 @@ def causes_json(rows: Iterable[Row]) -> list[Json]:
     ]
 
 
-def _sessions_json(replay: Replay) -> list[Json]:
+def _sessions_json(replay: Ledger) -> list[Json]:
     grown: defaultdict[str, list[Grown]] = defaultdict(list)
     for each in replay.growth:
         grown[each.session].append(each)
@@ -260,7 +260,7 @@ def _sessions_json(replay: Replay) -> list[Json]:
     return found
 
 
-def _growth_json(grown: Grown, replay: Replay, falls: Falls) -> dict[str, Json]:
+def _growth_json(grown: Grown, replay: Ledger, falls: Falls) -> dict[str, Json]:
     fit = grown.fit
     ahead = forecast(fit, replay.grown_rows(grown), falls.get(grown.rows))
     return {
@@ -297,7 +297,7 @@ def _rounded(value: float | None) -> int | None:
     return None if value is None else round(value)
 
 
-def _blocks_json(replay: Replay, excerpts: bool) -> list[Json]:
+def _blocks_json(replay: Ledger, excerpts: bool) -> list[Json]:
     unused = unused_names(replay)
     found: list[Json] = []
     for block in replay.blocks.first(MOST_BLOCKS):
@@ -319,7 +319,7 @@ def _blocks_json(replay: Replay, excerpts: bool) -> list[Json]:
     return found
 
 
-def _request_json(row: Row, excerpts: bool) -> dict[str, Json]:
+def _request_json(row: RequestCost, excerpts: bool) -> dict[str, Json]:
     request = row.request
     usage, miss, waste = row.reported, row.miss, row.waste
     return {
@@ -392,7 +392,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def replay_records(replay: Replay) -> Records:
+def replay_records(replay: Ledger) -> Records:
     """A row for every request."""
     rows = []
     for row in replay.rows:

@@ -9,8 +9,8 @@ from ctxdoc.reports.base import money_json
 from ctxdoc.reports.blocks import first_line
 from ctxdoc.request.codec import Json
 from ctxdoc.simulation.compare import Comparison, Form
-from ctxdoc.simulation.result import Row
-from ctxdoc.simulation.search import Found
+from ctxdoc.simulation.result import Result
+from ctxdoc.simulation.search import Optimum
 
 SCHEMA = "ctxdoc/simulate/1"
 
@@ -45,7 +45,7 @@ def simulate_json(comparison: Comparison, *, excerpts: bool) -> dict[str, Json]:
     }
 
 
-def row_json(row: Row, comparison: Comparison, *, excerpts: bool = False) -> dict[str, Json]:
+def row_json(row: Result, comparison: Comparison, *, excerpts: bool = False) -> dict[str, Json]:
     """One row."""
     keep = comparison.against_keep(row)
     usage = row.usage
@@ -90,7 +90,7 @@ def row_json(row: Row, comparison: Comparison, *, excerpts: bool = False) -> dic
     return found
 
 
-def parameters_json(row: Row) -> dict[str, str | int]:
+def parameters_json(row: Result) -> dict[str, str | int]:
     """Every parameter; of joined strategies with the name ahead."""
     several = len(row.specs) > 1
     return {
@@ -139,7 +139,7 @@ def _form(form: Form) -> Json:
     }
 
 
-def _found(found: Found) -> Json:
+def _found(found: Optimum) -> Json:
     best = found.best
     return {
         "parameters": [str(target) for target in found.targets],

@@ -21,12 +21,12 @@ from ctxdoc.prompt.segments import Segment
 from ctxdoc.providers import RULES
 from ctxdoc.replay.bound import BlockSizes, block_of
 from ctxdoc.replay.link import Matcher, in_time
-from ctxdoc.replay.measure import Exchange, Replayer, is_whole, step_of
+from ctxdoc.replay.measure import MeasuredRequest, Replayer, is_whole, step_of
 from ctxdoc.replay.sessions import Parter, named
 from ctxdoc.request import codec
 from ctxdoc.request.log import Log, Trait
 from ctxdoc.request.request import Body, Marked, Request
-from ctxdoc.simulation.history.from_numbers import Heard
+from ctxdoc.simulation.history.from_numbers import CountedThread
 from ctxdoc.simulation.history.messages import Call, Head, Message, Place, Session, message_of
 from ctxdoc.tokens.estimate import Weigh, weight_of
 
@@ -66,7 +66,7 @@ class _Reader:
         self.threads: dict[int, _Thread] = {}
         self.count = 0
         self.counted: dict[str, Counted] = {}
-        self.heard: dict[tuple[str, int], tuple[int, Heard]] = {}
+        self.heard: dict[tuple[str, int], tuple[int, CountedThread]] = {}
         self.left_out: Counter[str] = Counter()
         self.by_counters = 0
         self.assumed = 0
@@ -135,7 +135,7 @@ class _Reader:
         if call is not None:
             yield call
 
-    def _by_body(self, place: int, exchange: Exchange, earlier: int | None) -> Call:
+    def _by_body(self, place: int, exchange: MeasuredRequest, earlier: int | None) -> Call:
         thread = self.threads.get(earlier) if earlier is not None else None
         session = self.parter.names[place]
         if thread is None or thread.session != session:
@@ -184,7 +184,7 @@ class _Reader:
         if key not in self.heard:
             self.heard[key] = (
                 self._new(),
-                Heard.begin(f"of {session}, thread {found.thread}", usage),
+                CountedThread.begin(f"of {session}, thread {found.thread}", usage),
             )
         else:
             self.heard[key][1].go_on(place, usage)
@@ -336,7 +336,7 @@ class _Messages:
         self._heads: dict[tuple[object, ...], Head] = {}
         self._sizes = BlockSizes()
 
-    def take(self, exchange: Exchange, thread: _Thread) -> tuple[Head, tuple[Place, ...]]:
+    def take(self, exchange: MeasuredRequest, thread: _Thread) -> tuple[Head, tuple[Place, ...]]:
         """Puts a request's messages into its thread's line; its head and its breakpoints."""
         prefix = exchange.prefix
         start = len(prefix.segments) - len(prefix.row)
@@ -382,7 +382,7 @@ class _Messages:
         thread.ends, thread.nodes = ends, nodes
         return ends
 
-    def _settle(self, exchange: Exchange, places: Sequence[int], known: int) -> None:
+    def _settle(self, exchange: MeasuredRequest, places: Sequence[int], known: int) -> None:
         """Gives blocks that are seen for the first time their size."""
         prefix, upto = exchange.prefix, exchange.sizes.upto
         kind = prefix.rule.tokenizer
@@ -445,7 +445,7 @@ def _ends_of(segments: Sequence[Segment], start: int) -> Iterator[int]:
         yield len(segments)
 
 
-def _places(exchange: Exchange, start: int, ends: Sequence[int]) -> Iterator[Place]:
+def _places(exchange: MeasuredRequest, start: int, ends: Sequence[int]) -> Iterator[Place]:
     for mark in exchange.prefix.marks:
         if mark.index < start:
             yield Place(0, mark.index, mark.ttl)

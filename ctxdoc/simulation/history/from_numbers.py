@@ -175,7 +175,7 @@ def chat(turn: int, reply: int, said: int) -> Iterator[Message]:
     )
 
 
-class Heard(Struct):
+class CountedThread(Struct):
     """A thread of which the log has counters only, as its messages are made up."""
 
     name: str
@@ -186,7 +186,7 @@ class Heard(Struct):
     output: int = 0
 
     @classmethod
-    def begin(cls, name: str, usage: Usage) -> Heard:
+    def begin(cls, name: str, usage: Usage) -> CountedThread:
         """The first prompt counts as fixed: nothing tells what is in it."""
         opening = made_message({"role": "user", "content": [text_block("[task]")]}, [0])
         return cls(name, plain_head(usage.input, name), [opening], usage.input, usage.output)

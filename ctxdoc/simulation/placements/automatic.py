@@ -7,15 +7,15 @@ What it does
 
 from __future__ import annotations
 
-from ctxdoc.prompt.prefix import Mark
+from ctxdoc.prompt.prefix import Breakpoint
 from ctxdoc.simulation.history.assemble import Prompt
 from ctxdoc.simulation.placements.base import Placement, last_block
 
 
-def _place(prompt: Prompt) -> tuple[Mark, ...]:
+def _place(prompt: Prompt) -> tuple[Breakpoint, ...]:
     # The API knows nothing of blocks that are sent once.
     index = last_block(prompt, len(prompt.prefix.segments))
-    return () if index is None else (Mark(index, "5m"),)
+    return () if index is None else (Breakpoint(index, "5m"),)
 
 
 PLACEMENT = Placement(

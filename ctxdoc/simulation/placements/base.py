@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from ctxdoc.prompt.prefix import Mark
+from ctxdoc.prompt.prefix import Breakpoint
 from ctxdoc.prompt.segments import AT
 from ctxdoc.simulation.history.assemble import Prompt
 
@@ -16,7 +16,7 @@ class Placement(Struct, frozen=True, kw_only=True):
 
     id: str
     title: str
-    place: Callable[[Prompt], tuple[Mark, ...]]
+    place: Callable[[Prompt], tuple[Breakpoint, ...]]
     """The breakpoints of a prompt, from the first block to the last."""
     top_level: bool = False
     """Whether the body asks for it as a whole, and no block is marked."""
@@ -47,7 +47,7 @@ def stable_ends(prompt: Prompt) -> Iterator[int]:
             yield found[-1]
 
 
-def marks_at(places: Iterator[tuple[int | None, str]]) -> tuple[Mark, ...]:
+def marks_at(places: Iterator[tuple[int | None, str]]) -> tuple[Breakpoint, ...]:
     """Breakpoints at those places, each once."""
     found = {index: ttl for index, ttl in places if index is not None}
-    return tuple(Mark(index, found[index]) for index in sorted(found))
+    return tuple(Breakpoint(index, found[index]) for index in sorted(found))

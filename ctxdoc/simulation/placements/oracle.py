@@ -6,12 +6,12 @@ What it does
 
 from __future__ import annotations
 
-from ctxdoc.prompt.prefix import Mark
+from ctxdoc.prompt.prefix import Breakpoint
 from ctxdoc.simulation.history.assemble import Prompt
 from ctxdoc.simulation.placements.base import Placement
 
 
-def _place(prompt: Prompt) -> tuple[Mark, ...]:
+def _place(prompt: Prompt) -> tuple[Breakpoint, ...]:
     del prompt
     return ()
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ctxdoc.prompt.prefix import Mark
+from ctxdoc.prompt.prefix import Breakpoint
 from ctxdoc.simulation.history.assemble import Prompt
 from ctxdoc.simulation.placements.base import Placement, last_block, marks_at, stable_ends
 
 
-def _place(prompt: Prompt) -> tuple[Mark, ...]:
+def _place(prompt: Prompt) -> tuple[Breakpoint, ...]:
     return marks_at(_places(prompt))
 
 

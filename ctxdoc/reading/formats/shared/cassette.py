@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ctxdoc.reading.formats.base import UNREADABLE, Item, read_time, text_of
-from ctxdoc.reading.formats.shared.wire import Exchange, header, request_of
+from ctxdoc.reading.formats.shared.wire import HttpExchange, header, request_of
 from ctxdoc.reading.formats.shared.yaml_text import PREFACE, recorded_body, text_headers
 from ctxdoc.reading.formats.shared.yaml_values import Entry
 from ctxdoc.reading.source import Source, reason_of
@@ -19,7 +19,7 @@ INTERACTIONS = re.compile(
 """The start of the cassettes of vcrpy, which sorts its keys, and of go-vcr, which does not."""
 URI = re.compile(rb"^ {2,8}uri:", re.MULTILINE)
 """vcrpy's name of the URL; go-vcr has `url`."""
-Reader = Callable[[Source, Entry], Exchange]
+Reader = Callable[[Source, Entry], HttpExchange]
 
 
 def is_go(source: Source) -> bool:
@@ -55,7 +55,7 @@ def _unlike(error: Exception) -> str:
 
 def interaction(
     source: Source, line: int, request: Any, response: Any, *, recorded: Any = None
-) -> Exchange:
+) -> HttpExchange:
     """A request and its response, each with `body` and `headers`; the URL is `uri` or `url`.
 
     Its time is the recorder's, or else the response's `date` header. Raises ValueError for a
@@ -66,7 +66,7 @@ def interaction(
     url = text_of(request.get("uri") or request.get("url"))
     answer = response if isinstance(response, Mapping) else {}
     headers = text_headers(answer.get("headers"))
-    return Exchange(
+    return HttpExchange(
         source=source.name,
         line=line,
         # A filter may have put any text in its place.

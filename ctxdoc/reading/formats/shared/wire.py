@@ -48,7 +48,7 @@ OPENAI_ANSWER = (
 OPENAI_MODEL = re.compile(r"(?:openai/|azure/)?(?:gpt-|chatgpt-|o\d)", re.IGNORECASE)
 
 
-class Exchange(Struct, frozen=True, kw_only=True):
+class HttpExchange(Struct, frozen=True, kw_only=True):
     """One request and its answer as a recorder kept them."""
 
     source: str
@@ -65,7 +65,7 @@ class Exchange(Struct, frozen=True, kw_only=True):
     session: str = ""
 
 
-def request_of(exchange: Exchange) -> Item:
+def request_of(exchange: HttpExchange) -> Item:
     """The request of an exchange; Skipped for what calls no model or cannot be read."""
     path = urlsplit(exchange.url).path if exchange.url else ""
     called = not path or bool(CALLS.search(path))
@@ -98,7 +98,7 @@ def request_of(exchange: Exchange) -> Item:
     )
 
 
-def _no_call(exchange: Exchange, path: str) -> Skipped:
+def _no_call(exchange: HttpExchange, path: str) -> Skipped:
     return Skipped(exchange.source, exchange.line, f"calls no model: {path[:80]}", other=True)
 
 
@@ -126,7 +126,7 @@ PROMPTS = ("messages", "contents")
 """Members of a body that hold its prompt, as a list of messages with roles."""
 
 
-def answered(exchange: Exchange, response: Response | None, note: str = "") -> Request:
+def answered(exchange: HttpExchange, response: Response | None, note: str = "") -> Request:
     """The request of a log that says what came back in its own way; `note` is for one without body."""
     found = request_of(exchange) if exchange.request is not None else None
     if isinstance(found, Request):
@@ -190,7 +190,7 @@ def session_of(headers: Any, values: Any) -> str:
     return user.partition("_session_")[2]
 
 
-def _request_body(exchange: Exchange, notes: list[str]) -> tuple[Raw | None, Any]:
+def _request_body(exchange: HttpExchange, notes: list[str]) -> tuple[Raw | None, Any]:
     """The body as it was sent, where the recorder kept that, and as values."""
     body = exchange.request
     if isinstance(body, dict | list) or body is None:
@@ -203,7 +203,7 @@ def _request_body(exchange: Exchange, notes: list[str]) -> tuple[Raw | None, Any
         return None, None
 
 
-def _answer(exchange: Exchange, notes: list[str]) -> Response | None:
+def _answer(exchange: HttpExchange, notes: list[str]) -> Response | None:
     status = exchange.status
     failed = isinstance(status, int) and not isinstance(status, bool) and status >= 400
     try:
