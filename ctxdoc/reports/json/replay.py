@@ -11,7 +11,7 @@ from ctxdoc.ledger.advice import Advice
 from ctxdoc.ledger.fidelity import Fidelity
 from ctxdoc.ledger.forecast import Falls, falls_of, forecast
 from ctxdoc.ledger.ledger import Grown, Ledger
-from ctxdoc.ledger.request_cost import RequestCost
+from ctxdoc.ledger.request_cost import Accounting, BelowMinimum, RequestCost
 from ctxdoc.ledger.totals import (
     PARTS,
     Basis,
@@ -321,7 +321,6 @@ def _blocks_json(replay: Ledger, excerpts: bool) -> list[Json]:
 
 def _request_json(row: RequestCost, excerpts: bool) -> dict[str, Json]:
     request = row.request
-    usage, miss, waste = row.reported, row.miss, row.waste
     return {
         "id": request.id,
         "source": request.source,
@@ -329,53 +328,83 @@ def _request_json(row: RequestCost, excerpts: bool) -> dict[str, Json]:
         "at": request.at.isoformat() if request.at else None,
         "model": request.model or None,
         "session": row.session,
-        "reported": _usage_json(usage) if usage else None,
+        **_counters_json(row),
+        **_miss_json(row, excerpts),
+        **_waste_json(row),
+        "cost": money_json(row.cost),
+        "cost_without_cache": money_json(row.without_cache),
+        "cost_oracle": money_json(row.oracle),
+        "corrected": _usage_json(row.corrected) if row.corrected else None,
+        "corrected_cost": money_json(row.corrected_cost),
+        "accounting": _accounting_json(row.accounting, excerpts) if row.accounting else None,
+        "below_minimum": _below_json(row.below) if row.below else None,
+        "contradiction": (row.reported.contradiction or None) if row.reported else None,
+        **_passes_json(row),
+        "notes": list(request.notes),
+    }
+
+
+def _counters_json(row: RequestCost) -> dict[str, Json]:
+    """Reported and simulated counters, and how far to believe the latter."""
+    return {
+        "reported": _usage_json(row.reported) if row.reported else None,
         "simulated": _usage_json(row.simulated, PARTS[:4]) if row.simulated else None,
         "simulated_origin": str(row.origin) if row.simulated else None,
         "opaque": row.opaque,
         "fidelity": str(row.fidelity) if row.fidelity else None,
         "reason": row.reason,
         "compared_with": row.compared,
+    }
+
+
+def _miss_json(row: RequestCost, excerpts: bool) -> dict[str, Json]:
+    """What was missed; 0 only where it is known that nothing was."""
+    miss, response = row.miss, row.request.response
+    return {
         "cause": miss.cause if miss else None,
         "confidence": str(miss.confidence) if miss else None,
         "explanation": said(miss.explanation, excerpts) if miss else None,
         "avoidable": miss.avoidable if miss else None,
         "lost_tokens": miss.tokens if miss else (0 if row.judged else None),
         "lost_cost": money_json(miss.cost) if miss else ("0" if row.judged else None),
-        "api_reason": (row.request.response.miss_reason or None) if row.request.response else None,
+        "api_reason": (response.miss_reason or None) if response else None,
+    }
+
+
+def _waste_json(row: RequestCost) -> dict[str, Json]:
+    waste = row.waste
+    return {
         "waste": waste.cause if waste else None,
         "waste_tokens": waste.tokens if waste else (0 if row.judged else None),
         "waste_cost": money_json(waste.cost) if waste else ("0" if row.judged else None),
-        "cost": money_json(row.cost),
-        "cost_without_cache": money_json(row.without_cache),
-        "cost_oracle": money_json(row.oracle),
-        "corrected": _usage_json(row.corrected) if row.corrected else None,
-        "corrected_cost": money_json(row.corrected_cost),
-        "accounting": {
-            "cause": row.accounting.cause,
-            "confidence": str(row.accounting.confidence),
-            "explanation": said(row.accounting.explanation, excerpts),
-        }
-        if row.accounting
-        else None,
-        "below_minimum": {
-            "tokens": row.below.tokens,
-            "minimum": row.below.minimum,
-            "missing": row.below.missing,
-        }
-        if row.below
-        else None,
-        "contradiction": (usage.contradiction or None) if usage else None,
+    }
+
+
+def _accounting_json(accounting: Accounting, excerpts: bool) -> dict[str, Json]:
+    return {
+        "cause": accounting.cause,
+        "confidence": str(accounting.confidence),
+        "explanation": said(accounting.explanation, excerpts),
+    }
+
+
+def _below_json(below: BelowMinimum) -> dict[str, Json]:
+    return {"tokens": below.tokens, "minimum": below.minimum, "missing": below.missing}
+
+
+def _passes_json(row: RequestCost) -> dict[str, Json]:
+    """Passes whose tokens stand outside of the counters."""
+    response = row.request.response
+    return {
         "compaction": [
             _usage_json(each.usage)
-            for each in (request.response.passes if request.response else ())
+            for each in (response.passes if response else ())
             if each.kind == "compaction"
         ],
         "advisor": [
             {"model": model or None, **_usage_json(usage), "cost": money_json(cost)}
             for model, usage, cost in advisors_of(row)
         ],
-        "notes": list(request.notes),
     }
 
 

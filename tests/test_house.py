@@ -1,0 +1,74 @@
+"""How the package is laid out: what stands in its root, what a folder of parts holds, who imports whom."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import ctxdoc
+from ctxdoc.diagnosis.causes import CAUSES
+from ctxdoc.outputs import OUTPUTS
+from ctxdoc.providers import PROVIDERS
+from ctxdoc.reading.formats import FORMATS
+from ctxdoc.registry import Registry
+from ctxdoc.simulation.placements import PLACEMENTS
+from ctxdoc.simulation.strategies import STRATEGIES
+
+PACKAGE = Path(ctxdoc.__file__).parent
+ROOT = {"__init__", "__main__", "errors", "py.typed", "pytest_plugin", "registry"}
+BESIDE = {"__init__", "base"}
+"""What a folder of parts may hold besides: what a part is."""
+
+
+def test_the_root_holds_packages_and_what_all_of_them_need() -> None:
+    found = {path.name.removesuffix(".py") for path in PACKAGE.iterdir() if path.is_file()}
+    assert found <= ROOT
+
+
+@pytest.mark.parametrize(
+    ("parts", "beside"),
+    [
+        (CAUSES, {"__init__"}),
+        (FORMATS, BESIDE),
+        (STRATEGIES, BESIDE | {"spec"}),
+        (PLACEMENTS, BESIDE),
+        (OUTPUTS, BESIDE | {"plot"}),  # draws for --plot, beside an output of any kind
+        (PROVIDERS, {"__init__", "rules"}),
+    ],
+)
+def test_a_folder_of_parts_holds_registered_parts_only(
+    parts: Registry[object], beside: set[str]
+) -> None:
+    folder = PACKAGE.joinpath(*parts.package.split(".")[1:])
+    files = {path.stem for path in folder.glob("*.py")}
+    assert files - beside == set(parts.names) - beside
+
+
+def test_every_folder_says_what_it_holds() -> None:
+    for folder in {path.parent for path in PACKAGE.rglob("*.py")}:
+        told = ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
+        assert told, folder
+
+
+def test_no_module_imports_itself_by_a_detour() -> None:
+    """Imports inside of functions count: they are put off, and not away."""
+    files = {_name(path): path for path in PACKAGE.rglob("*.py")}
+    graph = {name: set(_imports(path, files)) - {name} for name, path in files.items()}
+    assert len(tuple(TopologicalSorter(graph).static_order())) == len(files)
+
+
+def _name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts).removesuffix(".__init__")
+
+
+def _imports(path: Path, files: dict[str, Path]) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ctxdoc"):
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in files else str(node.module)
