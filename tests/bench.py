@@ -77,7 +77,7 @@ REPLAY = TIMED.format(
     imports="""
 import gc
 from ctxdoc.reading.load import read_log
-from ctxdoc.replay import replay
+from ctxdoc.ledger.ledger import replay
 from ctxdoc.reports.replay import replay_report
 gc.disable()
 """,
@@ -227,11 +227,12 @@ def replaying(folder: Path) -> Iterator[tuple[str, float, float, str]]:
 SIMULATE = TIMED.format(
     imports="""
 import gc
-from ctxdoc.comparison import compare
 from ctxdoc.reading.load import read_log
-from ctxdoc.recorded import recorded_session
 from ctxdoc.reports.simulate import simulate_report
-from ctxdoc.simulate import Simulation, parse_specs
+from ctxdoc.simulation.compare import compare
+from ctxdoc.simulation.history.from_log import recorded_session
+from ctxdoc.simulation.run import Simulation
+from ctxdoc.simulation.strategies.spec import parse_specs
 names = ("trim", "window", "clear", "clear:mode=rolling", "compact", "offload", "last_messages")
 gc.disable()
 """,

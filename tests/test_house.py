@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -17,6 +19,8 @@ from ctxdoc.reading.formats import FORMATS
 from ctxdoc.registry import Registry
 from ctxdoc.simulation.placements import PLACEMENTS
 from ctxdoc.simulation.strategies import STRATEGIES
+from tests import bench
+from tests.support.sessions import SESSION
 
 PACKAGE = Path(ctxdoc.__file__).parent
 ROOT = {"__init__", "__main__", "errors", "py.typed", "pytest_plugin", "registry"}
@@ -72,3 +76,14 @@ def _imports(path: Path, files: dict[str, Path]) -> Iterator[str]:
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
                 yield inner if inner in files else str(node.module)
+
+
+@pytest.mark.parametrize("name", ["REPLAY", "CONDENSE", "READ", "ORJSON", "SIMULATE"])
+def test_what_the_benchmarks_time_runs(name: str) -> None:
+    """They are no part of CI, and name modules in texts."""
+    words = (sys.executable, "-c", getattr(bench, name), str(SESSION))
+    seconds, peak = subprocess.run(
+        words, capture_output=True, check=True, timeout=60
+    ).stdout.split()
+    assert float(seconds) > 0
+    assert float(peak) > 1
