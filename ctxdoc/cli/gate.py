@@ -39,7 +39,7 @@ from ctxdoc.gate.settings import GateSettings, read_settings, settings_of
 from ctxdoc.outputs import OUTPUTS, Style
 from ctxdoc.reading.files import size_of
 from ctxdoc.reading.load import read_log
-from ctxdoc.reports import Report
+from ctxdoc.reports.base import Report
 from ctxdoc.reports.gate import gate_report
 from ctxdoc.request.log import Log
 

@@ -35,7 +35,7 @@ from ctxdoc.pricing.rates import find_rates
 from ctxdoc.pricing.tariff import Tariff
 from ctxdoc.providers import RULES
 from ctxdoc.reading.load import read_log
-from ctxdoc.reports import Report
+from ctxdoc.reports.base import Report
 from ctxdoc.reports.image import Bill, curve_of, image_report, log_report
 from ctxdoc.simulation.history.from_log import recorded_session
 from ctxdoc.simulation.history.from_numbers import MODEL

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from ctxdoc.errors import InputError, UnknownNameError
 from ctxdoc.outputs import OUTPUTS, Style
 from ctxdoc.providers import PROVIDERS
-from ctxdoc.reports import Report
+from ctxdoc.reports.base import Report
 from ctxdoc.reports.printable import harmless
 from ctxdoc.request.log import Log
 from ctxdoc.request.request import Request

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from ctxdoc.reports import Report
+from ctxdoc.reports.base import Report
 
 
 class Style(Struct, frozen=True, kw_only=True):

@@ -7,8 +7,7 @@ import io
 
 from ctxdoc.errors import InputError
 from ctxdoc.outputs.base import Output, Style
-from ctxdoc.reports import Report
-from ctxdoc.reports.base import Cell
+from ctxdoc.reports.base import Cell, Report
 from ctxdoc.reports.printable import harmless
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ctxdoc.outputs.base import Output, Style
-from ctxdoc.reports import Report
-from ctxdoc.reports.base import Annotation
+from ctxdoc.reports.base import Annotation, Report
 from ctxdoc.reports.printable import harmless
 
 COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}

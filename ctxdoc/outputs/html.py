@@ -8,7 +8,7 @@ from html import escape
 
 from ctxdoc.outputs.base import Output, Style
 from ctxdoc.outputs.plot import GRID, INK, PAPER, write_picture
-from ctxdoc.reports import (
+from ctxdoc.reports.base import (
     Chart,
     Curves,
     Fields,

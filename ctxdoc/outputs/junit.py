@@ -6,8 +6,7 @@ import re
 from xml.etree import ElementTree as Xml
 
 from ctxdoc.outputs.base import Output, Style
-from ctxdoc.reports import Report
-from ctxdoc.reports.base import CheckResult
+from ctxdoc.reports.base import CheckResult, Report
 from ctxdoc.reports.printable import harmless
 
 UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

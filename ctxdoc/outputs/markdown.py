@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ctxdoc.outputs.base import Output, Style
-from ctxdoc.reports import (
+from ctxdoc.reports.base import (
     Chart,
     Curves,
     Fields,

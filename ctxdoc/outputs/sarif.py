@@ -10,8 +10,7 @@ import msgspec
 
 from ctxdoc import __version__
 from ctxdoc.outputs.base import Output, Style
-from ctxdoc.reports import Report
-from ctxdoc.reports.base import Annotation, Rule
+from ctxdoc.reports.base import Annotation, Report, Rule
 from ctxdoc.reports.printable import harmless
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -12,7 +12,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from ctxdoc.outputs.base import Output, Style
-from ctxdoc.reports import (
+from ctxdoc.reports.base import (
     Chart,
     Curves,
     Fields,
