@@ -29,6 +29,7 @@ from ctxdoc.cli.options import (
     write_report,
 )
 from ctxdoc.errors import InputError
+from ctxdoc.images.ask import PICTURE_NAMES, SIZE, AskedImage, asked_of, faults_of_many, image_block
 from ctxdoc.images.file import Picture
 from ctxdoc.outputs import OUTPUTS
 from ctxdoc.pricing.rates import find_rates
@@ -39,16 +40,7 @@ from ctxdoc.reports.base import Report
 from ctxdoc.reports.image import Bill, curve_of, image_report, log_report
 from ctxdoc.simulation.history.from_log import recorded_session
 from ctxdoc.simulation.history.from_numbers import MODEL
-from ctxdoc.simulation.images import (
-    PICTURE_NAMES,
-    SIZE,
-    AskedImage,
-    asked_of,
-    faults_of_many,
-    image_block,
-    images_of,
-    request_faults,
-)
+from ctxdoc.simulation.images import images_of, request_faults
 from ctxdoc.simulation.placements import PLACEMENTS
 from ctxdoc.simulation.run import Simulation
 from ctxdoc.simulation.strategies.spec import parse_specs

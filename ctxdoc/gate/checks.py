@@ -13,8 +13,9 @@ from ctxdoc.diagnosis.causes import CAUSES, Cause, Confidence
 from ctxdoc.diagnosis.drift import Drift, find_drift
 from ctxdoc.gate.baseline import Lock, PrefixChange, changes_of, lock_of
 from ctxdoc.gate.limits import LIMITS, Limit, Value, limit_of
-from ctxdoc.gate.process import Failed, Run, Surrounding
+from ctxdoc.gate.process import Failed, Run
 from ctxdoc.gate.settings import GateSettings
+from ctxdoc.gate.surroundings import Surrounding
 from ctxdoc.ledger.ledger import Ledger
 from ctxdoc.ledger.request_cost import RequestCost
 from ctxdoc.prompt.diff import Place

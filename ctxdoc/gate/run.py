@@ -14,19 +14,9 @@ from msgspec.structs import replace
 from ctxdoc.diagnosis.drift import find_drift
 from ctxdoc.gate.baseline import Lock, lock_of, read_lock, write_lock
 from ctxdoc.gate.checks import SHOWN_PLACES, GateOutcome, Verdict, gate_replay, gate_runs
-from ctxdoc.gate.process import (
-    Builder,
-    Failed,
-    Run,
-    Surrounding,
-    called,
-    chosen_surroundings,
-    import_command,
-    iter_runs,
-    split_command,
-    unavailable,
-)
+from ctxdoc.gate.process import Builder, Failed, Run, called, import_command, split_command
 from ctxdoc.gate.settings import GateSettings
+from ctxdoc.gate.surroundings import Surrounding, chosen_surroundings, iter_runs, unavailable
 from ctxdoc.ledger.ledger import replay
 from ctxdoc.request.log import Log
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from ctxdoc.diagnosis.causes import CAUSES
 from ctxdoc.gate.checks import STABLE, Breach, Check, GateOutcome, Verdict
 from ctxdoc.gate.limits import Value
-from ctxdoc.gate.process import SURROUNDINGS
+from ctxdoc.gate.surroundings import SURROUNDINGS
 from ctxdoc.reports.base import (
     Annotation,
     CheckResult,

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from msgspec import Struct
 
+from ctxdoc.images.ask import AskedImage, faults_of
 from ctxdoc.images.size import (
     PATCH,
     PDF_TEXT,
@@ -39,7 +40,7 @@ from ctxdoc.reports.base import (
 )
 from ctxdoc.reports.base import Row as Line
 from ctxdoc.request.codec import Json
-from ctxdoc.simulation.images import AskedImage, SessionImage, faults_of
+from ctxdoc.simulation.images import SessionImage
 
 SCHEMA = "ctxdoc/image/1"
 MOST_LISTED = 60

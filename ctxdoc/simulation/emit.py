@@ -18,7 +18,7 @@ from ctxdoc.request.codec import Json
 from ctxdoc.request.request import Body
 from ctxdoc.request.usage import Usage
 from ctxdoc.simulation.history.assemble import Prompt
-from ctxdoc.simulation.history.messages import SUMMARY_TOLD
+from ctxdoc.simulation.history.edit import SUMMARY_TOLD
 from ctxdoc.simulation.placements import Placement
 from ctxdoc.simulation.run import Sending, Simulation
 from ctxdoc.simulation.strategies import Spec

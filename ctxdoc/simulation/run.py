@@ -14,7 +14,8 @@ from ctxdoc.pricing.cost import Meter, dollars, meter_of
 from ctxdoc.replay.bound import PromptTree, warm_of
 from ctxdoc.request.usage import Usage
 from ctxdoc.simulation.history.assemble import Lane, Prompt
-from ctxdoc.simulation.history.messages import Call, Head, Maker, Message, Session
+from ctxdoc.simulation.history.edit import Maker
+from ctxdoc.simulation.history.messages import Call, Head, Message, Session
 from ctxdoc.simulation.history.validity import BOUND_THINKING, OVER_WINDOW, Checker, has_thinking
 from ctxdoc.simulation.placements import Placement
 from ctxdoc.simulation.result import Lost, Result

@@ -20,8 +20,9 @@ from jsonschema import Draft7Validator
 
 from ctxdoc.errors import InputError, UncheckedError
 from ctxdoc.gate.baseline import changes_of, lock_of, write_lock
-from ctxdoc.gate.process import SURROUNDINGS, Builder, Run
+from ctxdoc.gate.process import Builder, Run
 from ctxdoc.gate.settings import settings_of
+from ctxdoc.gate.surroundings import SURROUNDINGS
 from ctxdoc.outputs import Style
 from ctxdoc.outputs.github import OUTPUT as GITHUB
 from ctxdoc.outputs.junit import OUTPUT as JUNIT
@@ -535,7 +536,7 @@ def test_a_sound_builder_runs_in_every_surrounding(
 
 
 def test_the_clock_is_an_hour_off_and_the_day_is_another(project: Path) -> None:
-    from ctxdoc.gate.process import _find_faketime
+    from ctxdoc.gate.surroundings import _find_faketime
 
     if _find_faketime() is None:
         pytest.skip("libfaketime is not found")

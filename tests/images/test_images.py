@@ -20,12 +20,13 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from ctxdoc.errors import InputError
+from ctxdoc.images.ask import faults_of, faults_of_many
 from ctxdoc.images.file import read_picture, shrunk
 from ctxdoc.images.size import TIERS, image_tokens, next_step, old_tokens, resized, smaller_sizes
 from ctxdoc.request.log import Log
 from ctxdoc.simulation.history.from_log import recorded_session
 from ctxdoc.simulation.history.messages import Session
-from ctxdoc.simulation.images import faults_of, faults_of_many, images_of
+from ctxdoc.simulation.images import images_of
 from ctxdoc.simulation.placements import PLACEMENTS
 from ctxdoc.simulation.result import Result
 from ctxdoc.simulation.run import Simulation
@@ -482,9 +483,9 @@ def test_a_file_is_read_from_standard_input() -> None:
 def test_beyond_the_limits_every_size_costs_the_same() -> None:
     """3000 × 2000 in the standard tier becomes 1,456 × 971 or so: 52 · 35 are too many patches, and the
     curve is flat from where the API begins to resize."""
+    from ctxdoc.images.ask import AskedImage
     from ctxdoc.providers import RULES
     from ctxdoc.reports.image import Bill, curve_of
-    from ctxdoc.simulation.images import AskedImage
 
     rule = RULES.find_model("claude-opus-4-8")
     bill = Bill(model=rule.id, rule=rule, rates=None, turns=1)

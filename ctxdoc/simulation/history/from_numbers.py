@@ -14,14 +14,8 @@ from ctxdoc.prompt.segments import system_block
 from ctxdoc.providers import RULES
 from ctxdoc.request.codec import Json
 from ctxdoc.request.usage import Usage
-from ctxdoc.simulation.history.messages import (
-    Call,
-    Head,
-    Message,
-    Session,
-    made_message,
-    text_block,
-)
+from ctxdoc.simulation.history.edit import made_message, text_block
+from ctxdoc.simulation.history.messages import Call, Head, Message, Session
 
 REPLY_SHARE = 0.2
 """Of what a turn adds is the model's answer, where it is not stated."""

@@ -12,7 +12,8 @@ from msgspec import Meta, Struct
 
 from ctxdoc.errors import InputError, UnknownNameError
 from ctxdoc.prompt.segments import Segment
-from ctxdoc.simulation.history.messages import Call, Head, Maker, Message, Session
+from ctxdoc.simulation.history.edit import Maker
+from ctxdoc.simulation.history.messages import Call, Head, Message, Session
 
 
 class History(Struct, frozen=True, eq=False, gc=False):

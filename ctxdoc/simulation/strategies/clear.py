@@ -28,7 +28,8 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from ctxdoc.simulation.history.messages import Edit, Message
+from ctxdoc.simulation.history.edit import Edit
+from ctxdoc.simulation.history.messages import Message
 from ctxdoc.simulation.strategies.base import COUNT, Definition, History, Sent, prompt, size_of
 
 PLACEHOLDER = '"[old tool result cleared]"'

@@ -20,7 +20,8 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 from ctxdoc.providers import RULES
-from ctxdoc.simulation.history.messages import LEFT_OUT, Message, thinks
+from ctxdoc.simulation.history.edit import LEFT_OUT
+from ctxdoc.simulation.history.messages import Message, thinks
 from ctxdoc.simulation.strategies.base import COUNT, Definition, History, Sent
 
 

@@ -24,7 +24,8 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 from ctxdoc.request.codec import Json
-from ctxdoc.simulation.history.messages import Message, text_block, told
+from ctxdoc.simulation.history.edit import text_block, told
+from ctxdoc.simulation.history.messages import Message
 from ctxdoc.simulation.strategies.base import (
     COUNT,
     SUMMARY,

@@ -27,7 +27,8 @@ from ctxdoc.images.file import iter_images, read_size
 from ctxdoc.images.size import UNKNOWN_SIZE_TOKENS, image_tokens
 from ctxdoc.prompt.segments import AT
 from ctxdoc.request.codec import Json
-from ctxdoc.simulation.history.messages import LEFT_OUT, Edit, Head, Message, pictured, text_block
+from ctxdoc.simulation.history.edit import LEFT_OUT, Edit, text_block
+from ctxdoc.simulation.history.messages import Head, Message, pictured
 from ctxdoc.simulation.strategies.base import COUNT, Definition, History, Sent
 
 NOTE = "[image dropped]"

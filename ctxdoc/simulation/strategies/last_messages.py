@@ -20,7 +20,7 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from ctxdoc.simulation.history.messages import text_block, told
+from ctxdoc.simulation.history.edit import text_block, told
 from ctxdoc.simulation.strategies.base import COUNT, SUMMARY, Definition, Extra, History, Sent
 from ctxdoc.simulation.strategies.compact import ASKED, ASKED_TOKENS
 from ctxdoc.simulation.strategies.window import UNCOUNTED

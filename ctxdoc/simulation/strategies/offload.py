@@ -25,7 +25,8 @@ from msgspec import Struct
 
 from ctxdoc.prompt.segments import Segment, iter_tools
 from ctxdoc.request.codec import Json
-from ctxdoc.simulation.history.messages import Edit, Head, Message, made_message, with_segment
+from ctxdoc.simulation.history.edit import Edit, made_message, with_segment
+from ctxdoc.simulation.history.messages import Head, Message
 from ctxdoc.simulation.strategies.base import (
     PAYLOAD,
     SHARE,

@@ -23,7 +23,8 @@ from msgspec import Struct
 from ctxdoc.images.file import blank_picture, picture_of, shrunk
 from ctxdoc.images.size import image_tokens
 from ctxdoc.request.codec import Json
-from ctxdoc.simulation.history.messages import Edit, Message, pictured
+from ctxdoc.simulation.history.edit import Edit
+from ctxdoc.simulation.history.messages import Message, pictured
 from ctxdoc.simulation.strategies.base import PAYLOAD, PIXELS, Definition, History, Sent
 
 
