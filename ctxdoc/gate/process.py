@@ -1,8 +1,4 @@
-"""Runs a request builder in changed surroundings: the same program should give the same prefix.
-
-The first run is the reference. Then everything around the program is changed at once, a few times; only
-when a body differs is each surrounding changed alone, to find the one that it depends on.
-"""
+"""A request builder run as a process of its own: bounded in time and output, its bodies taken apart."""
 
 from __future__ import annotations
 

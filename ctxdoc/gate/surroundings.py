@@ -1,4 +1,8 @@
-"""Surroundings in which a builder has to build the same bytes: one thing changed in each."""
+"""Surroundings in which a builder has to build the same prefix: one thing changed in each.
+
+The first run is the reference. Then everything around the program is changed at once, a few times; only
+when a body differs is each surrounding changed alone, to find the one that it depends on.
+"""
 
 from __future__ import annotations
 

@@ -123,6 +123,12 @@ class Totals(Struct, frozen=True, kw_only=True):
     """Models that are priced by this project's own rows."""
 
     @property
+    def guessed_output(self) -> int:
+        """Tokens of simulated answers, as an emitted log has them; 0 where only inputs are simulated."""
+        every, reported = self.every, self.reported
+        return (every.output if every else 0) - (reported.output if reported else 0)
+
+    @property
     def hit_ratio(self) -> Decimal | None:
         """Share of all input that was read; None where it rests on counters that contradict each other."""
         every = self.every

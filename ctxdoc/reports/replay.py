@@ -195,7 +195,8 @@ def _money(totals: Totals) -> Iterator[str]:
         lines.append(_bill(paid, totals.without_cache, totals.oracle))
     if totals.guessed_cost.amount is not None:
         of = _of(totals.guessed_cost) if lines else ""
-        paid = f"about {money_text(totals.guessed_cost.amount)} for the input{of} (simulated)"
+        part = "" if totals.guessed_output else " for the input"
+        paid = f"about {money_text(totals.guessed_cost.amount)}{part}{of} (simulated)"
         lines.append(_bill(paid, totals.guessed_without_cache, totals.guessed_oracle))
     yield from [f"{line}{rest if not place else ''}" for place, line in enumerate(lines)] or [
         f"-{rest}"

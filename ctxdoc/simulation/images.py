@@ -1,5 +1,4 @@
-"""Images that are asked about, in files and in logs: what each is, and of a log where it was sent first,
-how often since, and what that cost."""
+"""Images of a session: where each was sent first, how often since, and what that cost."""
 
 from __future__ import annotations
 

@@ -128,6 +128,8 @@ def test_an_emitted_log_costs_on_replay_what_the_row_says(
     assert {each["simulated_origin"] for each in replayed["requests"]} == {"simulated"}
     causes = {each["id"] for each in replayed["causes"]}
     assert causes.isdisjoint({"unexplained", "provider_side_miss"})
+    # The answers are in the sum, so it is not called one of the input.
+    assert b"for the input" not in run("replay", str(out)).stdout
     assert run("diagnose", str(out)).returncode == 0
 
 
