@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from ctxdoc.cache.prefix_tree import ROOT, PrefixTree
 from ctxdoc.pricing.table import Rates
-from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.segments import Segment, segment_of
 from ctxdoc.replay.measure import MeasuredRequest
 from ctxdoc.request.request import Section
@@ -71,12 +71,15 @@ class Block(Struct, frozen=True, kw_only=True):
         return segment_of(self.source, *self.place)
 
 
-class Lifetime:
-    """The tree of all blocks of a log."""
+NO_SORT = -1
+"""Of a node that no counted request has."""
 
-    def __init__(self) -> None:
-        self._of_key: dict[bytes, int] = {}
-        self._parent = array("l")
+
+class BlockCosts:
+    """What requests paid for the blocks of a tree of prompts."""
+
+    def __init__(self, tree: PrefixTree) -> None:
+        self._tree = tree
         self._tokens = array("l")
         self._count = array("l")
         """Requests that end at a node; after summing, those that hold it."""
@@ -102,7 +105,7 @@ class Lifetime:
         keys = exchange.prefix.keys
         if not keys:
             return
-        tip = self._of_key[keys[-1]]
+        tip = self._tree.node(keys[-1])
         self._count[tip] += 1
         if rates is None:
             self._unpriced[tip] += 1
@@ -127,8 +130,8 @@ class Lifetime:
         for end, more, rate in ends:
             # What ends in the block before is a part of that one's.
             if end > behind:
-                before = self._upto[self._of_key[keys[behind - 1]]] if behind else 0
-                node = self._of_key[keys[end - 1]]
+                before = self._upto[self._tree.node(keys[behind - 1])] if behind else 0
+                node = self._tree.node(keys[end - 1])
                 whole = self._upto[node] - before
                 kept = (tokens, money) if not behind else (0, 0)
                 tokens, money, behind = kept[0] + more, kept[1] + more * rate, end
@@ -145,12 +148,15 @@ class Lifetime:
             later_share, later_rate = share, rate
 
     def _grow(self, exchange: MeasuredRequest) -> None:
-        """Adds the new nodes."""
-        keys, of_key, prefix = exchange.prefix.keys, self._of_key, exchange.prefix
+        """Adds the nodes that are new to it: other requests may have brought them to the tree."""
+        tree, prefix = self._tree, exchange.prefix
+        keys = prefix.keys
+        tree.grow(keys, tree.known(keys))
+        self._widen(len(tree) - len(self._sort))
         known = len(keys)
-        while known and keys[known - 1] not in of_key:
+        while known and self._sort[tree.node(keys[known - 1])] == NO_SORT:
             known -= 1
-        parent = of_key[keys[known - 1]] if known else -1
+        parent = tree.node(keys[known - 1]) if known else ROOT
         if known:
             # The message that ended the request before was marked then, and is held unmarked now.
             self._hold(parent, prefix.segments[known - 1])
@@ -158,42 +164,46 @@ class Lifetime:
         base = upto[known - 1] if known else 0
         origin = ORIGINS.index(exchange.sizes.origin)
         for index in range(known, len(keys)):
-            node = of_key[keys[index]] = len(self._parent)
-            self._append(prefix, index, parent, upto[index] - base, origin)
+            node = tree.node(keys[index])
+            self._fill(node, parent, prefix.segments[index], upto[index] - base)
+            self._origin[node] = origin
             base, parent = upto[index], node
 
-    def _append(self, prefix: Prefix, index: int, parent: int, tokens: int, origin: int) -> None:
-        segment = prefix.segments[index]
+    def _widen(self, count: int) -> None:
+        """Makes room for nodes."""
+        nothing = (0,) * count
+        for column in (
+            self._tokens,
+            self._count,
+            self._rate,
+            self._share,
+            self._upto,
+            self._unpriced,
+        ):
+            column.extend(nothing)
+        self._origin.extend(nothing)
+        self._sort.extend((NO_SORT,) * count)
+        self._digests += bytes(DIGEST * count)
+        self._sources += (b"",) * count
+        self._places.extend(nothing + nothing)
+
+    def _fill(self, node: int, parent: int, segment: Segment, tokens: int) -> None:
         sort = Sort(segment.section, segment.kind, segment.role, segment.pictured, segment.name)
-        self._parent.append(parent)
-        self._tokens.append(tokens)
-        self._count.append(0)
-        self._rate.append(0)
-        self._share.append(0)
-        self._upto.append(tokens + (self._upto[parent] if parent >= 0 else 0))
-        self._unpriced.append(0)
-        self._origin.append(origin)
-        self._sort.append(self._sorts.setdefault(sort, len(self._sorts)))
-        self._digests += segment.digest
-        self._sources.append(b"")
-        self._places.extend((segment.rank[1], segment.origin[1]))
-        self._hold(len(self._parent) - 1, segment)
+        self._tokens[node] = tokens
+        self._upto[node] = tokens + (self._upto[parent] if parent != ROOT else 0)
+        self._sort[node] = self._sorts.setdefault(sort, len(self._sorts))
+        self._digests[node * DIGEST : (node + 1) * DIGEST] = segment.digest
+        self._places[2 * node], self._places[2 * node + 1] = segment.rank[1], segment.origin[1]
+        self._hold(node, segment)
 
     def _hold(self, node: int, segment: Segment) -> None:
         self._sources[node] = segment if segment.held is not None else segment.origin[0]
 
     def finish(self) -> None:
         """Sums from the leaves to the root; nothing can be added after it."""
-        parents, count, rate, unpriced = self._parent, self._count, self._rate, self._unpriced
-        share = self._share
-        for node in range(len(parents) - 1, -1, -1):
-            above = parents[node]
-            if above >= 0:
-                count[above] += count[node]
-                rate[above] += rate[node]
-                share[above] += share[node]
-                unpriced[above] += unpriced[node]
-        self._of_key.clear()
+        self._widen(len(self._tree) - len(self._sort))
+        self._tree.sum_up(self._count, self._rate, self._share, self._unpriced)
+        self._tree.close()
 
     def blocks(self) -> Blocks:
         """Every block, those of equal content together, the dearest first."""
@@ -203,7 +213,7 @@ class Lifetime:
 class Blocks:
     """The blocks of a finished tree, the dearest first; each is made when it is asked for."""
 
-    def __init__(self, tree: Lifetime) -> None:
+    def __init__(self, tree: BlockCosts) -> None:
         self._tree = tree
         self._sorts = list(tree._sorts)
         self._nodes = array("l")
@@ -217,8 +227,9 @@ class Blocks:
     def _group(self) -> None:
         tree = self._tree
         quiet = {i for i, sort in enumerate(self._sorts) if sort.kind in ("setting", "empty")}
+        quiet.add(NO_SORT)
         found: dict[bytes, int] = {}
-        for node in range(len(tree._parent)):
+        for node in range(len(tree._sort)):
             if tree._sort[node] in quiet:
                 continue
             digest = bytes(tree._digests[node * DIGEST : (node + 1) * DIGEST])

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ctxdoc.cache.prefix_tree import PrefixTree
 from ctxdoc.diagnosis.attribution import Cases, written_keys
 from ctxdoc.diagnosis.by_counters import Counted
 from ctxdoc.diagnosis.causes import Case, Part
 from ctxdoc.diagnosis.find import first_difference
 from ctxdoc.errors import NoRequestError
-from ctxdoc.ledger.block_costs import Blocks, Lifetime
+from ctxdoc.ledger.block_costs import BlockCosts, Blocks
 from ctxdoc.ledger.fidelity import Fidelity, fidelity_of
 from ctxdoc.ledger.miss import below_minimum_of, judge, miss_of
 from ctxdoc.ledger.request_cost import RequestCost, oracle_of, price_row
@@ -137,8 +138,9 @@ class _Run:
         """Places of the requests that are reported, where it is not all."""
         self.rows: list[RequestCost | None] = [None] * len(requests)
         self.cases = Cases(requests, self.renderer, consume=True)
-        self.lifetime = Lifetime()
-        self.bound = Bound()
+        tree = PrefixTree()
+        self.block_costs = BlockCosts(tree)
+        self.bound = Bound(tree)
         self.bounds: dict[int, int] = {}
         """Numbers of the requests in the tree of the bound."""
         self.unread: dict[int, tuple[bytes, ...]] = {}
@@ -227,7 +229,7 @@ class _Run:
             # Counters of several passes tell no size of a block.
             return
         rates = find_rates(row.tariff, counters.input)
-        self.lifetime.add(case.after, counters, rates)
+        self.block_costs.add(case.after, counters, rates)
 
     def _thread(self, row: RequestCost, case: Case, before: int | None) -> None:
         """Adds a request to the thread that it continues, or begins one."""
@@ -273,7 +275,7 @@ class _Run:
         thread.turns.append(Turn(row.number, usage.input, starts=replaced))
 
     def finished(self, order: tuple[int, ...], missing: tuple[str, ...]) -> Ledger:
-        self.lifetime.finish()
+        self.block_costs.finish()
         for session in self.counted.values():
             for place, rewrite in session.settled():
                 fallen = self.rows[place]
@@ -298,7 +300,7 @@ class _Run:
             sessions=named(sessions, self.only) if self.only else sessions,
             by_place=rows,
             order=tuple(place for place in order if place in rows),
-            blocks=self.lifetime.blocks(),
+            blocks=self.block_costs.blocks(),
             growth=tuple(self._growth(rows)),
             heads=tuple((self.heads or {}).values()),
             called=frozenset(self.called),

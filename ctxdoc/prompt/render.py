@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ctxdoc.errors import NoRequestError
+from ctxdoc.prompt.chain import chained
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.segments import (
     NOTHING,
@@ -30,7 +31,7 @@ from ctxdoc.prompt.segments import (
 from ctxdoc.prompt.server_edits import keeps_all_thinking, parted_by_compaction, parted_by_edits
 from ctxdoc.providers import RULES, ModelRule
 from ctxdoc.request import codec
-from ctxdoc.request.request import Body, Marked, Request, Section
+from ctxdoc.request.request import Body, Marked, Request
 from ctxdoc.request.response import ServerEdit
 
 
@@ -98,15 +99,13 @@ class Renderer:
         shared = 0
         if old is not None and old.prefix is not None and old.root is top and not stripped:
             shared = len(top.rendered) + lane.shared
-        keys = _chained(
-            rule.id, whole, old.prefix.keys if shared and old and old.prefix else (), shared
-        )
+        known = old.prefix if shared and old is not None else None
         prefix = Prefix(
             root=rule.id,
             model=request.model,
             segments=_with_automatic_breakpoint(body, whole),
-            keys=keys,
-            row=_paired(segments, old.prefix.row if shared and old and old.prefix else (), lane),
+            keys=chained(rule.id, whole, known.keys[:shared] if known else ()),
+            row=_paired(segments, known.row[: lane.shared] if known else ()),
             unrendered=top.unrendered + stripped,
             rule=rule,
         )
@@ -140,8 +139,8 @@ class Renderer:
             root=sent.root,
             model=sent.model,
             segments=_with_automatic_breakpoint(body, whole),
-            keys=_chained(sent.root, whole, (), 0),
-            row=_paired(whole[len(whole) - messages :], (), _Lane((), (), [], 0)),
+            keys=chained(sent.root, whole, ()),
+            row=_paired(whole[len(whole) - messages :], ()),
             unrendered=(*sent.unrendered, *left_out),
             rule=sent.rule,
             sent=sent,
@@ -175,18 +174,13 @@ class Renderer:
         added = blocks[: ends[-1] + 1]
         if prefix.breakpoints:
             added = (*added[:-1], replace(added[-1], ttl="5m"))
-        keys = list(prefix.keys)
-        key = keys[-1] if keys else blake2b(prefix.root.encode(), digest_size=16).digest()
-        for place, segment in enumerate(added):
-            opening = segment.role.encode() + b"\0" if place == 0 else b""
-            key = blake2b(key + opening + segment.digest, digest_size=16).digest()
-            keys.append(key)
         pairs = [one.digest + two.digest for one, two in pairwise((*prefix.segments[-1:], *added))]
+        segments = (*prefix.segments, *added)
         return Prefix(
             root=prefix.root,
             model=prefix.model,
-            segments=(*prefix.segments, *added),
-            keys=tuple(keys),
+            segments=segments,
+            keys=chained(prefix.root, segments, prefix.keys),
             row=(*prefix.row, *pairs),
             unrendered=prefix.unrendered,
             rule=prefix.rule,
@@ -345,34 +339,15 @@ def _without_stripped(lane: _Lane) -> tuple[tuple[Segment, ...], tuple[Segment, 
     return kept, tuple(stripped)
 
 
-def _paired(
-    segments: tuple[Segment, ...], known: tuple[bytes, ...], lane: _Lane
-) -> tuple[bytes, ...]:
-    """Each message block with the one before it; those of the shared messages are taken over."""
-    start = lane.shared if known else 0
+def _paired(segments: tuple[Segment, ...], known: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """Each message block with the one before it, those that are known taken over."""
+    start = len(known)
     last = segments[start - 1].digest if start else b""
-    row = list(known[:start])
+    row = list(known)
     for segment in segments[start:]:
         row.append(last + segment.digest)
         last = segment.digest
     return tuple(row)
-
-
-def _chained(
-    root: str, segments: tuple[Segment, ...], known: tuple[bytes, ...], shared: int
-) -> tuple[bytes, ...]:
-    """A hash for every beginning of the prompt, those of the shared segments taken over."""
-    keys = list(known[:shared])
-    key = keys[-1] if keys else blake2b(root.encode(), digest_size=16).digest()
-    message = segments[shared - 1].rank[:2] if shared else None
-    for segment in segments[shared:]:
-        opening = b""
-        if segment.section is Section.MESSAGES and segment.rank[:2] != message:
-            opening = segment.role.encode() + b"\0"
-            message = segment.rank[:2]
-        key = blake2b(key + opening + segment.digest, digest_size=16).digest()
-        keys.append(key)
-    return tuple(keys)
 
 
 SERVER_RESULTS = frozenset(

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 
+from ctxdoc.cache.prefix_tree import ROOT, PrefixTree
 from ctxdoc.prompt.segments import Segment
 from ctxdoc.replay.measure import MeasuredRequest, is_whole
 from ctxdoc.request.request import Request
@@ -78,12 +79,11 @@ def warm_of(usage: Usage | None, request: Request | None) -> int:
     return usage.cache_read
 
 
-class PromptTree:
-    """All prompts as one tree: what was sent before, and what is sent again."""
+class BoundOfTree:
+    """What each prompt of a tree reads, writes and pays in full at best."""
 
-    def __init__(self) -> None:
-        self._node: dict[bytes, int] = {}
-        """Key of a beginning → its node."""
+    def __init__(self, tree: PrefixTree) -> None:
+        self._tree = tree
         self._owner = array("l")
         """Of each node, the prompt that sent it first."""
         self._upto = array("l")
@@ -106,18 +106,14 @@ class PromptTree:
         `upto_of` gives, for the number of leading blocks that are known and their tokens, the tokens up
         to each block behind them. `warm` are tokens that its counters say were read.
         """
-        node = self._node
-        known = len(keys)
-        while known and keys[known - 1] not in node:
-            known -= 1
-        last = node[keys[known - 1]] if known else -1
+        known = self._tree.known(keys)
+        last = self._tree.node(keys[known - 1]) if known else ROOT
         base = self._upto[last] if known else 0
         number = len(self._shared)
         ends = upto_of(known, base)
-        for key, end in zip(keys[known:], ends, strict=True):
-            node[key] = len(self._owner)
-            self._owner.append(number)
-            self._upto.append(end)
+        self._tree.grow(keys, known)
+        self._owner.extend([number] * (len(keys) - known))
+        self._upto.extend(ends)
         total = ends[-1] if ends else base
         shared = base if base >= minimum else 0
         if shared:
@@ -139,8 +135,9 @@ class PromptTree:
 class Bound:
     """The tree of the prompts of a log as they were sent."""
 
-    def __init__(self) -> None:
-        self._tree = PromptTree()
+    def __init__(self, tree: PrefixTree) -> None:
+        """The tree may hold no prompt yet that was not added here."""
+        self._prompts = BoundOfTree(tree)
         self._sizes = BlockSizes()
 
     def add(self, exchange: MeasuredRequest) -> int:
@@ -161,11 +158,11 @@ class Bound:
             return list(accumulate((self._sizes[block] for block in blocks), initial=base))[1:]
 
         warm = warm_of(exchange.usage, exchange.request)
-        return self._tree.add(prefix.keys, prefix.rule.minimum, upto_of, warm)
+        return self._prompts.add(prefix.keys, prefix.rule.minimum, upto_of, warm)
 
     def usage(self, number: int, output: int) -> Usage:
         """What a request reads, writes and pays in full at best."""
-        read, written, uncached = self._tree.parts(number)
+        read, written, uncached = self._prompts.parts(number)
         return Usage(
             uncached=uncached,
             cache_read=read,

@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from hashlib import blake2b
 
 from msgspec import Struct
 
 from ctxdoc.errors import InputError
+from ctxdoc.prompt.chain import next_key
 from ctxdoc.prompt.render import Renderer
 from ctxdoc.request.request import Request
 
@@ -126,7 +126,7 @@ class Parter:
         last, key = (digests[-1], chain[-1]) if shared else (b"", b"")
         for index in range(shared, len(messages)):
             digest = self._renderer.message_digest(messages[index], index)
-            key = blake2b(key + digest, digest_size=16).digest()
+            key = next_key(key, digest)
             digests.append(digest)
             chain.append(key)
             pairs.append(last + digest)

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ctxdoc.cache.prefix_tree import PrefixTree
 from ctxdoc.cache.simulator import FIRST_RESPONSE, Cache, Step
 from ctxdoc.pricing.cost import Meter, dollars, meter_of
-from ctxdoc.replay.bound import PromptTree, warm_of
+from ctxdoc.replay.bound import BoundOfTree, warm_of
 from ctxdoc.request.usage import Usage
 from ctxdoc.simulation.history.assemble import Lane, Prompt
 from ctxdoc.simulation.history.edit import Maker
@@ -293,7 +294,7 @@ class _Bill:
     def __init__(self, placement: Placement) -> None:
         self.placement = placement
         self._cache = Cache()
-        self._tree = PromptTree()
+        self._bound = BoundOfTree(PrefixTree())
         self._billed: list[list[tuple[Meter, Usage, int | None]]] = []
         """By request: each prompt's rates and usage, and its number in the tree of the bound."""
 
@@ -321,7 +322,7 @@ class _Bill:
         if warm and (prompt.head is not call.head or prompt.messages != call.messages):
             # What was read is known of the recorded prompt only.
             warm = 0
-        return self._tree.add(
+        return self._bound.add(
             prompt.prefix.keys, call.rule.minimum, lambda known, _: upto[known:], warm
         )
 
@@ -329,7 +330,7 @@ class _Bill:
         """What is billed, request by request; of the bound it is known at the end only."""
         for row in self._billed:
             yield [
-                (meter, usage if number is None else _bounded(usage, self._tree.parts(number)))
+                (meter, usage if number is None else _bounded(usage, self._bound.parts(number)))
                 for meter, usage, number in row
             ]
 

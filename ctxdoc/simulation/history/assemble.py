@@ -7,10 +7,10 @@ new or rewritten.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import blake2b
 
 from msgspec import Struct
 
+from ctxdoc.prompt.chain import next_key, root_key
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.segments import Segment
 from ctxdoc.request.usage import Origin
@@ -109,10 +109,10 @@ class Lane:
         self._head, self._root = head, call.root
         self._segments, self._upto, self._keys = list(head.segments), [], []
         self._messages, self._ends = [], []
-        total, key = 0, blake2b(call.root.encode(), digest_size=16).digest()
+        total, key = 0, root_key(call.root)
         for segment, tokens in zip(head.segments, head.tokens, strict=True):
             total += tokens
-            key = blake2b(key + segment.digest, digest_size=16).digest()
+            key = next_key(key, segment.digest)
             self._upto.append(total)
             self._keys.append(key)
 
@@ -126,14 +126,13 @@ class Lane:
 
     def _add(self, messages: Sequence[Message]) -> None:
         total = self._upto[-1] if self._upto else 0
-        root = blake2b(self._root.encode(), digest_size=16).digest()
-        key = self._keys[-1] if self._keys else root
+        key = self._keys[-1] if self._keys else root_key(self._root)
         for message in messages:
-            opening = message.role.encode() + b"\0"
+            role: str | None = message.role
             for segment, tokens in zip(message.segments, message.tokens, strict=True):
                 total += tokens
-                key = blake2b(key + opening + segment.digest, digest_size=16).digest()
-                opening = b""
+                key = next_key(key, segment.digest, role)
+                role = None
                 self._upto.append(total)
                 self._keys.append(key)
             self._segments += message.segments
