@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from ctxdoc.cache.simulator import Outcome, Relax, places_differ
+from ctxdoc.cache.simulator import Relax, places_differ
 from ctxdoc.diagnosis.api_word import api_word
 from ctxdoc.diagnosis.case import TOLERANCE_SHARE, TOLERANCE_TOKENS, Case, Part
 from ctxdoc.diagnosis.changed_text import similarity
@@ -24,10 +24,10 @@ from ctxdoc.diagnosis.undocumented import both_of_a_batch
 from ctxdoc.errors import NoRequestError
 from ctxdoc.prompt.diff import Change, common_length, common_segments, find_divergence, iter_changes
 from ctxdoc.prompt.prefix import Prefix
-from ctxdoc.prompt.render import Renderer
 from ctxdoc.prompt.segments import AT, Segment
-from ctxdoc.replay.link import Matcher, are_apart, gap_between, in_time
-from ctxdoc.replay.measure import MeasuredRequest, Replayer, listed_passes
+from ctxdoc.replay.link import are_apart, gap_between
+from ctxdoc.replay.measure import MeasuredRequest, listed_passes
+from ctxdoc.replay.walk import ReplayedRequest, Step, Walk, replayed_pair
 from ctxdoc.request.log import Skipped
 from ctxdoc.request.request import Request, Section
 from ctxdoc.request.usage import Origin
@@ -43,16 +43,7 @@ SIMILAR = 0.5
 
 def case_of_pair(before: Request, after: Request) -> Case:
     """Two requests of which nothing earlier is known."""
-    replayer = Replayer()
-    prefixes = replayer.render(before), replayer.render(after)
-    one = replayer.told_by_replay(replayer.measure(before, prefixes[0]), prefixes[1])
-    replayer.send(one)
-    two = replayer.measure(after, prefixes[1], one)
-    if _gives_back(one, two):
-        replayer.note_answer(one, two)
-    alive = replayer.alive_for(one, two)
-    was_read = replayer.was_read(one)
-    return _case(one, two, replayer.send(two), alive=alive, asked=True, was_read=was_read)
+    return case_of(replayed_pair(before, after))
 
 
 def iter_cases(
@@ -60,140 +51,97 @@ def iter_cases(
     chosen: dict[int, int] | None = None,
     unusable: list[Skipped] | None = None,
 ) -> Iterator[Case]:
-    """Each request of a log compared with the right earlier one; `chosen` picks it by index.
+    """Each request of a log compared with the right earlier one, in the order of the log; `chosen` picks
+    it by index.
 
     A request that cannot be rendered is passed over and added to `unusable`. Raises NoRequestError
     when `chosen` names it.
     """
-    cases = Cases(requests)
-    for number, request in enumerate(requests):
-        try:
-            yield cases.next(number, (chosen or {}).get(number))[0]
-        except NoRequestError as error:
-            if chosen and number in {*chosen, *chosen.values()}:
-                raise
-            if unusable is not None:
-                unusable.append(Skipped(request.source, request.line, error.message))
+    picked = chosen or {}
+    walk = Walk(requests, any_model=True)
+    for index in range(len(requests)):
+        step = walk.step(index, picked.get(index))
+        if step.replayed is None and index in {*picked, *picked.values()}:
+            raise NoRequestError(step.reason)
+        yield from _cases_of(step, unusable)
 
 
 def iter_in_time(
     requests: Sequence[Request], unusable: list[Skipped]
 ) -> Iterator[tuple[int, Case]]:
-    """The place and the case of each request in the order of their starts; one that cannot be
+    """The index and the case of each request in the order of their starts; one that cannot be
     rendered is passed over and added to `unusable`."""
-    cases = Cases(requests)
-    for place in in_time(requests):
-        try:
-            yield place, cases.next(place)[0]
-        except NoRequestError as error:
-            request = requests[place]
-            unusable.append(Skipped(request.source, request.line, error.message))
+    for step in Walk(requests, any_model=True).steps():
+        for case in _cases_of(step, unusable):
+            yield step.index, case
 
 
-class Cases:
-    """Compares the requests of a log, one after the other, with the right earlier one."""
-
-    def __init__(
-        self,
-        requests: Sequence[Request],
-        renderer: Renderer | None = None,
-        *,
-        consume: bool = False,
-    ) -> None:
-        """With `consume` a body is taken out of `requests`, a list, once a later request holds all
-        of it."""
-        self._replayer = Replayer(renderer)
-        self._matcher = Matcher(requests, self._replayer, consume=consume)
-
-    def was_read(self, keys: Iterable[bytes]) -> bool:
-        """Whether an entry of one of some prefixes was read by any request so far."""
-        return any(map(self._replayer.cache.is_used, keys))
-
-    def next(self, number: int, chosen: int | None = None) -> tuple[Case, int | None]:
-        """The case of a request, and the number of the one that it is compared with.
-
-        Every number is asked for once, in the order of replay.
-
-        Raises NoRequestError for a request that cannot be rendered.
-        """
-        exchange, before, earlier = self._matcher.next(number, chosen)
-        if before is not None and _gives_back(before, exchange):
-            self._replayer.note_answer(before, exchange)
-        alive = self._replayer.alive_for(before, exchange) if before is not None else None
-        was_read = before is not None and self._replayer.was_read(before)
-        outcome = self._replayer.send(exchange)
-        if before is None:
-            return _case(replace(exchange, usage=None), exchange, outcome, first=True), None
-        case = _case(
-            before,
-            exchange,
-            outcome,
-            alive=alive,
-            whole_log=True,
-            asked=chosen is not None,
-            was_read=was_read,
-        )
-        return case, earlier
+def _cases_of(step: Step, unusable: list[Skipped] | None) -> Iterator[Case]:
+    """The case of a step, or the note that there is none."""
+    if step.replayed is not None:
+        yield case_of(step.replayed)
+    elif unusable is not None:
+        unusable.append(Skipped(step.request.source, step.request.line, step.reason))
 
 
-def _case(
-    before: MeasuredRequest,
-    after: MeasuredRequest,
-    outcome: Outcome,
-    *,
-    first: bool = False,
-    alive: int | None = None,
-    whole_log: bool = False,
-    asked: bool = False,
-    was_read: bool = False,
-) -> Case:
-    usage = after.usage
-    if usage is not None and usage.input == 0 and after.request.refused:
-        usage = None
-    same = not first and after.request.is_same_response(before.request)
-    identical = 0 if first else _identical(before, after)
-    if not first and before.answered is not None and _gives_back(before, after):
+def case_of(replayed: ReplayedRequest) -> Case:
+    """What the later request lost of what the earlier one had cached, rule by rule."""
+    before, after = replayed.before, replayed.after
+    if before is None:
+        return _first_case(replayed)
+    identical = _identical(before, after)
+    if before.answered is not None and replayed.gives_back:
         before = before.answered
-    divergence = None if first else find_divergence(before.prefix, after.prefix)
-    case = Case(
-        before=before,
-        after=after,
-        outcome=outcome,
-        counters=usage or after.request.simulated_usage or outcome.usage,
-        origin=Origin.REPORTED if usage else Origin.SIMULATED,
+    divergence = find_divergence(before.prefix, after.prefix)
+    case = replace(
+        _bare_case(replayed, before),
         divergence=divergence,
-        changes=() if first else _all_changes(divergence, before, after),
+        changes=tuple(iter_changes(before.prefix, after.prefix)) if divergence else (),
         identical=identical,
-        cached=0,
-        lost=0,
-        parts=NO_PARTS,
-        part=Part.COLD,
-        gap=None if first else gap_between(before.request, after.request),
-        refusal=after.refusal,
-        same_response=same,
-        related=False,
-        whole_log=whole_log,
-        asked=asked,
+        gap=gap_between(before.request, after.request),
+        same_response=after.request.is_same_response(before.request),
         by_server=_is_by_server(before.prefix, after.prefix, divergence),
-        was_read=was_read,
     )
-    if first:
-        return replace(case, part=_first_part(case))
-    case = _attributed(case, alive)
+    case = _attributed(case, replayed.alive)
     word = api_word(case)
     return replace(case, api_agrees=word is not None and bool(word.agrees))
 
 
-def _gives_back(before: MeasuredRequest, after: MeasuredRequest) -> bool:
-    """Whether a request gives back the answer of another, as it was or changed."""
-    body = before.request.body
-    index = len(body.messages) if body is not None else -1
-    for segment in reversed(after.prefix.segments):
-        if segment.section is not Section.MESSAGES or segment.rank[1] < index:
-            return False
-        if segment.rank[1] == index and segment.role == "assistant":
-            return True
-    return False
+def _first_case(replayed: ReplayedRequest) -> Case:
+    """A request that goes on from none: there is nothing that it could have lost."""
+    after = replayed.after
+    case = _bare_case(replayed, replace(after, usage=None))
+    return replace(case, whole_log=False, part=_first_part(case))
+
+
+def _bare_case(replayed: ReplayedRequest, before: MeasuredRequest) -> Case:
+    """A case in which nothing is compared yet."""
+    after = replayed.after
+    usage = after.usage
+    if usage is not None and usage.input == 0 and after.request.refused:
+        usage = None
+    return Case(
+        before=before,
+        after=after,
+        outcome=replayed.outcome,
+        counters=usage or after.request.simulated_usage or replayed.outcome.usage,
+        origin=Origin.REPORTED if usage else Origin.SIMULATED,
+        divergence=None,
+        changes=(),
+        identical=0,
+        cached=0,
+        lost=0,
+        parts=NO_PARTS,
+        part=Part.COLD,
+        gap=None,
+        refusal=after.refusal,
+        same_response=False,
+        related=False,
+        whole_log=replayed.in_log,
+        asked=replayed.asked,
+        by_server=False,
+        was_read=replayed.was_read,
+    )
 
 
 def _is_by_server(before: Prefix, after: Prefix, divergence: Change | None) -> bool:
@@ -220,12 +168,6 @@ def _first_part(case: Case) -> Part:
     if case.refusal is not None or case.after.request.refused:
         return Part.REFUSAL
     return Part.COLD if case.counters.cache_write or case.counters.cache_read else Part.NEVER_CACHED
-
-
-def _all_changes(
-    divergence: Change | None, before: MeasuredRequest, after: MeasuredRequest
-) -> tuple[Change, ...]:
-    return tuple(iter_changes(before.prefix, after.prefix)) if divergence else ()
 
 
 def _identical(before: MeasuredRequest, after: MeasuredRequest) -> int:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ctxdoc.cache.prefix_tree import PrefixTree
-from ctxdoc.diagnosis.attribution import Cases, written_keys
+from ctxdoc.diagnosis.attribution import case_of, written_keys
 from ctxdoc.diagnosis.by_counters import Counted
 from ctxdoc.diagnosis.causes import Case, Part
 from ctxdoc.diagnosis.find import first_difference
-from ctxdoc.errors import NoRequestError
 from ctxdoc.ledger.block_costs import BlockCosts, Blocks
 from ctxdoc.ledger.fidelity import Fidelity, fidelity_of
 from ctxdoc.ledger.miss import below_minimum_of, judge, miss_of
@@ -21,14 +20,13 @@ from ctxdoc.ledger.request_cost import RequestCost, oracle_of, price_row
 from ctxdoc.pricing.rates import find_rates
 from ctxdoc.pricing.tariff import tariff_of
 from ctxdoc.prompt.prefix import Prefix
-from ctxdoc.prompt.render import Renderer
 from ctxdoc.prompt.segments import forced_tool
-from ctxdoc.providers import RULES
 from ctxdoc.replay.bound import Bound
 from ctxdoc.replay.growth import Growth, Turn, iter_growth
-from ctxdoc.replay.link import in_time
 from ctxdoc.replay.measure import passed_often
-from ctxdoc.replay.sessions import Parter, Session, named
+from ctxdoc.replay.sessions import Session, named
+from ctxdoc.replay.thread import Thread, Threads
+from ctxdoc.replay.walk import Step, Walk
 from ctxdoc.request.log import Log, missing_of
 from ctxdoc.request.request import Request, Section
 from ctxdoc.request.usage import Origin
@@ -107,37 +105,26 @@ def replay(
     that no session, or that several, begin with. `progress` is told how many requests were replayed
     since it was last told.
     """
-    requests, missing = list(log.requests), missing_of(log)
+    walk, missing = Walk(log.requests, only=only, consume=True), missing_of(log)
     log = replace(log, requests=())
-    run = _Run(log, requests, only, places, heads=heads)
-    order = tuple(in_time(requests))
-    if only:
-        run.part_all(order)
-    for count, index in enumerate(order, start=1):
-        run.send(index)
+    run = _Run(log, walk, places, heads=heads)
+    for count, step in enumerate(walk.steps(), start=1):
+        run.take(step)
         if progress is not None and count % TELL_EVERY == 0:
             progress(TELL_EVERY)
-    return run.finished(order, missing)
+    return run.finished(only, missing)
 
 
 class _Run:
-    """The state of one replay. It lets go of the bodies as they are replayed."""
+    """The state of one replay."""
 
-    def __init__(
-        self, log: Log, requests: list[Request], only: str, places: int, *, heads: bool
-    ) -> None:
+    def __init__(self, log: Log, walk: Walk, places: int, *, heads: bool) -> None:
         self.log = log
-        self.requests = requests
-        self.only = only
+        self.walk = walk
         self.places: defaultdict[str, int] = defaultdict(lambda: places)
         """How many more places are kept, by cause."""
         self.heads: dict[bytes, Fingerprint] | None = {} if heads else None
-        self.renderer = Renderer(lean=True)
-        self.parter = Parter(self.renderer)
-        self.kept: frozenset[int] | None = None
-        """Places of the requests that are reported, where it is not all."""
-        self.rows: list[RequestCost | None] = [None] * len(requests)
-        self.cases = Cases(requests, self.renderer, consume=True)
+        self.rows: list[RequestCost | None] = [None] * len(walk.requests)
         tree = PrefixTree()
         self.block_costs = BlockCosts(tree)
         self.bound = Bound(tree)
@@ -147,44 +134,29 @@ class _Run:
         """By request: entries that nobody had read when it was sent; a later one may."""
         self.called: set[str] = set()
         self.counted: dict[str, Counted] = {}
-        self.threads: dict[int, _Thread] = {}
-        self.heard: dict[tuple[str, int], _Thread] = {}
-        """The threads of sessions without bodies."""
+        self.threads = Threads()
+        self.turns: dict[Thread, list[Turn]] = {}
+        """What each thread has sent."""
 
-    def part_all(self, order: Sequence[int]) -> None:
-        """Parts the sessions ahead of the replay, to know which requests are those of one."""
-        for place in order:
-            self.parter.add(place, self.requests[place])
-        (session,) = named(self.parter.sessions(), self.only)
-        self.kept = frozenset(session.requests)
-
-    def send(self, index: int) -> None:
-        request = self.requests[index]
-        if index not in self.parter.names:
-            self.parter.add(index, request)
+    def take(self, step: Step) -> None:
+        """Adds a request of the log."""
+        request = step.request
         row = RequestCost(
-            number=index + 1,
+            number=step.index + 1,
             # What is kept of a request holds no prompt.
             request=replace(request, body=None, raw=None),
-            session=self.parter.names[index],
+            session=step.session,
             tariff=tariff_of(request),
         )
-        self.rows[index] = row
+        self.rows[step.index] = row
         self.called.update(request.response.called if request.response else ())
         if request.body is not None and len(bytes(request.body.tool_choice)) > len(b"null"):
             self.called.add(forced_tool(request.body))
         row.reported = request.usage
-        reason = "; ".join(request.notes) or None
-        if request.body is not None and not RULES.covers(request.model):
-            reason = f"the cache rules of '{request.model}' are not known"
-        elif request.body is not None:
-            try:
-                case, before = self.cases.next(index)
-            except NoRequestError as error:
-                reason = error.message
-            else:
-                self._fill(row, case, before)
-                return
+        if step.replayed is not None:
+            self._fill(row, case_of(step.replayed), step.earlier)
+            return
+        reason = step.reason or "; ".join(request.notes) or None
         row.reason = reason or (None if request.usage else NO_COUNTERS)
         self._count(row, request)
 
@@ -223,7 +195,7 @@ class _Run:
         price_row(row, request, counters)
         row.below = below_minimum_of(case)
         self.bounds[row.number - 1] = self.bound.add(case.after)
-        if self.kept is not None and row.number - 1 not in self.kept:
+        if self.walk.kept is not None and row.number - 1 not in self.walk.kept:
             return
         if passed_often(request):
             # Counters of several passes tell no size of a block.
@@ -233,16 +205,17 @@ class _Run:
 
     def _thread(self, row: RequestCost, case: Case, before: int | None) -> None:
         """Adds a request to the thread that it continues, or begins one."""
-        earlier = self.threads.get(before) if before is not None else None
         forked = row.miss is not None and row.miss.cause == "fork_prefix_mismatch"
         continues = case.related and case.before.prefix.root == case.after.prefix.root
-        if earlier is None or earlier.session != row.session or forked or not continues:
-            earlier = _Thread(row.session)
+        thread, fresh = self.threads.go_on(
+            row.number - 1, row.session, before, begins=forked or not continues
+        )
+        if fresh:
             row.opens = not _goes_on_changed(case)
             self._hold_head(case.after.prefix)
-        self.threads[row.number - 1] = earlier
+        turns = self.turns.setdefault(thread, [])
         if case.part not in (Part.REFUSAL, Part.RECORD):
-            earlier.turns.append(Turn(row.number, case.after.sizes.total))
+            turns.append(Turn(row.number, case.after.sizes.total))
 
     def _hold_head(self, prefix: Prefix) -> None:
         count = stable_count(prefix)
@@ -268,13 +241,12 @@ class _Run:
         row.related = heard.before is not None
         if heard.rewrite is not None:
             row.miss = miss_of(heard.rewrite, usage, row.tariff)
-        key = (row.session, heard.thread)
-        thread = self.heard.setdefault(key, _Thread(row.session))
-        self.threads[row.number - 1] = thread
+        thread, _ = self.threads.counted(row.number - 1, row.session, heard.thread)
         replaced = row.miss is not None and row.miss.cause == "history_compacted"
-        thread.turns.append(Turn(row.number, usage.input, starts=replaced))
+        turns = self.turns.setdefault(thread, [])
+        turns.append(Turn(row.number, usage.input, starts=replaced))
 
-    def finished(self, order: tuple[int, ...], missing: tuple[str, ...]) -> Ledger:
+    def finished(self, only: str, missing: tuple[str, ...]) -> Ledger:
         self.block_costs.finish()
         for session in self.counted.values():
             for place, rewrite in session.settled():
@@ -283,9 +255,9 @@ class _Run:
                     fallen.miss = miss_of(rewrite, fallen.reported, fallen.tariff)
         for place, keys in self.unread.items():
             wasted = self.rows[place]
-            if wasted is not None and self.cases.was_read(keys):
+            if wasted is not None and self.walk.was_read(keys):
                 wasted.waste = None
-        kept = range(len(self.rows)) if self.kept is None else sorted(self.kept)
+        kept = range(len(self.rows)) if self.walk.kept is None else sorted(self.walk.kept)
         rows = {place: row for place in kept if (row := self.rows[place]) is not None}
         for place, row in rows.items():
             if place not in self.bounds or row.counters is None:
@@ -293,13 +265,13 @@ class _Run:
             least = self.bound.usage(self.bounds[place], row.counters.output)
             # Of several passes nothing better is known than what they cost.
             row.oracle = row.cost if passed_often(row.request) else oracle_of(row, least)
-        sessions = self.parter.sessions()
+        sessions = self.walk.sessions()
         return Ledger(
             log=self.log,
             missing=missing,
-            sessions=named(sessions, self.only) if self.only else sessions,
+            sessions=named(sessions, only) if only else sessions,
             by_place=rows,
-            order=tuple(place for place in order if place in rows),
+            order=tuple(index for index in self.walk.order if index in rows),
             blocks=self.block_costs.blocks(),
             growth=tuple(self._growth(rows)),
             heads=tuple((self.heads or {}).values()),
@@ -307,11 +279,13 @@ class _Run:
         )
 
     def _growth(self, rows: dict[int, RequestCost]) -> Iterator[Grown]:
-        for thread in dict.fromkeys(self.threads[n] for n in self.threads if n in rows):
-            numbers = [turn.number for turn in thread.turns]
-            turns = (replace(t, number=place) for place, t in enumerate(thread.turns, start=1))
+        for thread, sent in self.turns.items():
+            if not any(turn.number - 1 in rows for turn in sent):
+                continue
+            turns = (replace(turn, number=index) for index, turn in enumerate(sent, start=1))
             for fit in iter_growth(turns):
-                yield Grown(thread.session, tuple(numbers[fit.first - 1 : fit.last]), fit)
+                numbers = tuple(turn.number for turn in sent[fit.first - 1 : fit.last])
+                yield Grown(thread.session, numbers, fit)
 
 
 def _goes_on_changed(case: Case) -> bool:
@@ -321,11 +295,3 @@ def _goes_on_changed(case: Case) -> bool:
     if not case.related or change is None or change.level is not Section.MESSAGES:
         return False
     return not change.place.pointer.startswith("$.messages[0]")
-
-
-class _Thread:
-    """Requests of a session that go on from each other."""
-
-    def __init__(self, session: str) -> None:
-        self.session = session
-        self.turns: list[Turn] = []

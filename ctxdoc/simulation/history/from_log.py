@@ -16,13 +16,12 @@ from ctxdoc.errors import NoRequestError
 from ctxdoc.pricing.cost import extra_passes_of, fees_of, price
 from ctxdoc.pricing.tariff import tariff_of
 from ctxdoc.prompt.prefix import Prefix
-from ctxdoc.prompt.render import Renderer
 from ctxdoc.prompt.segments import Segment
 from ctxdoc.providers import RULES
 from ctxdoc.replay.bound import BlockSizes, block_of
-from ctxdoc.replay.link import Matcher, in_time
-from ctxdoc.replay.measure import MeasuredRequest, Replayer, is_whole, step_of
-from ctxdoc.replay.sessions import Parter, named
+from ctxdoc.replay.measure import MeasuredRequest, is_whole, step_of
+from ctxdoc.replay.thread import Thread, Threads
+from ctxdoc.replay.walk import Step, Walk
 from ctxdoc.request import codec
 from ctxdoc.request.log import Log, Trait
 from ctxdoc.request.request import Body, Marked, Request
@@ -55,40 +54,33 @@ class _Reader:
 
     def __init__(self, log: Log, only: str, weigh: Weigh) -> None:
         self.log = log
-        self.requests = list(log.requests)
-        self.order = in_time(self.requests)
-        renderer = Renderer(lean=True)
-        self.parter = Parter(renderer)
-        self.replayer = Replayer(renderer, weigh)
-        self.matcher = Matcher(self.requests, self.replayer, consume=True)
+        self.walk = Walk(log.requests, only=only, weigh=weigh, consume=True)
         self.messages = _Messages()
         self.shapes = _Shapes()
-        self.threads: dict[int, _Thread] = {}
-        self.count = 0
+        self.threads = Threads()
+        self.lines: dict[Thread, _Line] = {}
         self.counted: dict[str, Counted] = {}
-        self.heard: dict[tuple[str, int], tuple[int, CountedThread]] = {}
+        self.heard: dict[Thread, CountedThread] = {}
         self.left_out: Counter[str] = Counter()
         self.by_counters = 0
         self.assumed = 0
         """Requests whose breakpoints are assumed."""
-        for place in self.order:
-            self.parter.add(place, self.requests[place])
-        self.only: frozenset[int] | None = None
-        if only:
-            (found,) = named(self.parter.sessions(), only)
-            self.only = frozenset(found.requests)
+
+    def _is_kept(self, step: Step) -> bool:
+        """Whether a request is one of the chosen session."""
+        return self.walk.kept is None or step.index in self.walk.kept
 
     def session(self) -> Session:
         calls: list[Call] = []
         around: list[tuple[int, Call]] = []
-        for place in self.order:
-            for call in self._read(place):
-                if self.only is None or place in self.only:
+        for step in self.walk.steps():
+            for call in self._read(step):
+                if self._is_kept(step):
                     calls.append(call)
                 else:
                     around.append((len(calls), call))
         _note_answers(calls)
-        if self.replayer.one_place:
+        if self.walk.one_scope:
             calls = [replace(call, place=()) for call in calls]
             around = [(index, replace(call, place=())) for index, call in around]
         if not calls:
@@ -111,44 +103,45 @@ class _Reader:
         if Trait.TIME not in self.log.traits and not any(call.at for call in calls):
             yield NO_TIMES
 
-    def _read(self, place: int) -> Iterator[Call]:
-        request = self.requests[place]
-        reason = _unfit(request)
+    def _read(self, step: Step) -> Iterator[Call]:
+        reason = _unfit(step)
         if reason:
-            if self.only is None or place in self.only:
+            if self._is_kept(step):
                 self.left_out[reason] += 1
             return
-        call = self._by_counters(place, request)
-        if request.body is not None:
-            try:
-                exchange, before, earlier = self.matcher.next(place)
-            except NoRequestError as error:
-                self.left_out[error.message.split(": ", 1)[-1]] += 1
-                return
-            if before is not None and request.is_same_response(before.request):
-                self.left_out["another record of a response"] += 1
-                return
-            if not self.shapes.are_known(request.body):
-                self.left_out["a part of it has no known shape"] += 1
-                return
-            call = self._by_body(place, exchange, earlier)
-        if call is not None:
-            yield call
+        if step.request.body is None:
+            call = self._by_counters(step, step.request)
+            if call is not None:
+                yield call
+            return
+        reason = self._unknown_shape(step)
+        if reason:
+            self.left_out[reason] += 1
+        elif step.replayed is not None:
+            yield self._by_body(step, step.replayed.after)
 
-    def _by_body(self, place: int, exchange: MeasuredRequest, earlier: int | None) -> Call:
-        thread = self.threads.get(earlier) if earlier is not None else None
-        session = self.parter.names[place]
-        if thread is None or thread.session != session:
-            thread = _Thread(self._new(), session)
-        self.threads[place] = thread
+    def _unknown_shape(self, step: Step) -> str:
+        """Why the prompt of a request cannot be taken apart."""
+        request, replayed = step.request, step.replayed
+        if replayed is None:
+            return step.reason.split(": ", 1)[-1]
+        before = replayed.before
+        if before is not None and request.is_same_response(before.request):
+            return "another record of a response"
+        known = request.body is not None and self.shapes.are_known(request.body)
+        return "" if known else "a part of it has no known shape"
+
+    def _by_body(self, step: Step, exchange: MeasuredRequest) -> Call:
+        found, fresh = self.threads.go_on(step.index, step.session, step.earlier)
+        thread = self.lines[found] = _Line() if fresh else self.lines[found]
         head, marks = self.messages.take(exchange, thread)
         request = exchange.request
-        self.assumed += exchange.breakpoints_assumed and (self.only is None or place in self.only)
-        step = step_of(exchange)
+        self.assumed += exchange.breakpoints_assumed and self._is_kept(step)
+        lookup = step_of(exchange)
         body = request.body
         return Call(
-            number=place + 1,
-            thread=thread.number,
+            number=step.index + 1,
+            thread=found.number,
             head=head,
             line=thread.line,
             count=len(thread.line),
@@ -156,9 +149,9 @@ class _Reader:
             root=exchange.prefix.root,
             rule=exchange.prefix.rule,
             tariff=tariff_of(request),
-            at=step.at,
-            began=step.began,
-            place=step.place,
+            at=lookup.at,
+            began=lookup.began,
+            place=lookup.place,
             scale=1.0 if exchange.sizes.ratio is None else exchange.sizes.ratio,
             output=_output_of(request),
             reported=exchange.usage,
@@ -167,32 +160,26 @@ class _Reader:
             request=replace(request, raw=None, body=replace(body, messages=()) if body else None),
         )
 
-    def _new(self) -> int:
-        self.count += 1
-        return self.count - 1
-
-    def _by_counters(self, place: int, request: Request) -> Call | None:
+    def _by_counters(self, step: Step, request: Request) -> Call | None:
         usage = request.usage
-        if request.body is not None or usage is None:
+        if usage is None:
             return None
-        session = self.parter.names[place]
-        found = self.counted.setdefault(session, Counted()).next(place, request)
-        if found is None:
+        session = step.session
+        told = self.counted.setdefault(session, Counted()).next(step.index, request)
+        if told is None:
             self.left_out["no counters of its own"] += 1
             return None
-        key = (session, found.thread)
-        if key not in self.heard:
-            self.heard[key] = (
-                self._new(),
-                CountedThread.begin(f"of {session}, thread {found.thread}", usage),
-            )
+        found, fresh = self.threads.counted(step.index, session, told.thread)
+        if fresh:
+            name = f"of {session}, thread {told.thread}"
+            self.heard[found] = CountedThread.begin(name, usage)
         else:
-            self.heard[key][1].go_on(place, usage)
-        number, heard = self.heard[key]
-        self.by_counters += self.only is None or place in self.only
+            self.heard[found].go_on(step.index, usage)
+        heard = self.heard[found]
+        self.by_counters += self._is_kept(step)
         return Call(
-            number=place + 1,
-            thread=number,
+            number=step.index + 1,
+            thread=found.number,
             head=heard.head,
             line=heard.line,
             count=len(heard.line),
@@ -276,17 +263,16 @@ def _beside(request: Request) -> Decimal | None:
     return total
 
 
-def _unfit(request: Request) -> str:
-    """Why a request cannot be simulated."""
+def _unfit(step: Step) -> str:
+    """Why a request cannot be simulated, whatever its body looks like."""
+    request = step.request
     if request.refused:
         return "the API refused it"
-    if request.body is None:
-        if request.usage is None:
-            return "neither a body nor counters"
-        return "" if request.session else "nothing says which request came before it"
-    return (
-        "" if RULES.covers(request.model) else f"the cache rules of '{request.model}' are not known"
-    )
+    if request.body is not None:
+        return "" if RULES.covers(request.model) else step.reason
+    if request.usage is None:
+        return "neither a body nor counters"
+    return "" if request.session else "nothing says which request came before it"
 
 
 def _note_answers(calls: list[Call]) -> None:
@@ -311,11 +297,9 @@ def _with_output(call: Call) -> Call:
     return replace(call, output=answer.size) if answer.role == "assistant" else call
 
 
-class _Thread(Struct):
-    """Requests that go on from each other."""
+class _Line(Struct):
+    """The messages of a thread as they were sent last."""
 
-    number: int
-    session: str
     line: list[Message] = []
     ends: list[int] = []
     """Blocks up to the end of each message."""
@@ -336,7 +320,7 @@ class _Messages:
         self._heads: dict[tuple[object, ...], Head] = {}
         self._sizes = BlockSizes()
 
-    def take(self, exchange: MeasuredRequest, thread: _Thread) -> tuple[Head, tuple[Place, ...]]:
+    def take(self, exchange: MeasuredRequest, thread: _Line) -> tuple[Head, tuple[Place, ...]]:
         """Puts a request's messages into its thread's line; its head and its breakpoints."""
         prefix = exchange.prefix
         start = len(prefix.segments) - len(prefix.row)
@@ -361,7 +345,7 @@ class _Messages:
         return head, tuple(_places(exchange, start, ends))
 
     def _extend(
-        self, thread: _Thread, prefix: Prefix, segments: tuple[Segment, ...], count: int
+        self, thread: _Line, prefix: Prefix, segments: tuple[Segment, ...], count: int
     ) -> list[int]:
         """Adds the messages behind the shared ones; where all of them end."""
         at = thread.ends[count - 1] if count else 0
@@ -402,7 +386,7 @@ class _Messages:
         kind = prefix.rule.tokenizer
         return tuple([self._sizes[block_of(kind, segment)] for segment in segments])
 
-    def _shared(self, thread: _Thread, segments: Sequence[Segment]) -> int:
+    def _shared(self, thread: _Line, segments: Sequence[Segment]) -> int:
         """Leading messages that the request before has in the same form."""
         count = 0
         for one, two in zip(thread.segments, segments, strict=False):
