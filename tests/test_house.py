@@ -65,6 +65,23 @@ def test_no_module_imports_itself_by_a_detour() -> None:
     assert len(tuple(TopologicalSorter(graph).static_order())) == len(files)
 
 
+def test_no_module_takes_the_rules_of_one_provider_by_its_name() -> None:
+    """A request knows its provider: what holds for one is asked of its model."""
+    for path in set(PACKAGE.rglob("*.py")) - set((PACKAGE / "providers").glob("*.py")):
+        taken = set(_imports_of_names(path)) & {
+            f"ctxdoc.providers.{name}" for name in PROVIDERS.names
+        }
+        assert not taken, path
+        assert 'PROVIDERS["' not in path.read_text(), path
+
+
+def _imports_of_names(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            yield str(node.module)
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
 def _name(path: Path) -> str:
     parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
     return ".".join(parts).removesuffix(".__init__")

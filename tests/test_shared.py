@@ -21,7 +21,7 @@ from ctxdoc.ledger.ledger import Ledger, replay
 from ctxdoc.pricing.cost import price
 from ctxdoc.pricing.tariff import tariff_of
 from ctxdoc.prompt.render import render
-from ctxdoc.providers import RULES
+from ctxdoc.providers import are_rules_known, find_model
 from ctxdoc.reading.load import read_log, read_request
 from ctxdoc.replay.sessions import part
 from ctxdoc.reports.json.replay import COMPARED
@@ -306,7 +306,7 @@ def test_estimates_without_counters_are_as_good_as_they_say() -> None:
     off = []
     for source in sorted(path for path in REAL.iterdir() if path.is_dir()):
         for request in read_log([str(source)]).requests:
-            usage, rule = request.usage, RULES.find_model(request.model)
+            usage, rule = request.usage, find_model(request.model)
             if not (usage and request.body and rule.known and rule.tool_prompt):
                 continue
             prefix = render(request)
@@ -403,7 +403,7 @@ def test_recorded_images_cost_their_patches() -> None:
 def _pictured(request: Request) -> list[tuple[int, int, int, int]]:
     """Billed tokens, patches, characters of text and the estimate of a prompt with images only."""
     usage = request.usage
-    known = request.body is not None and RULES.covers(request.model)
+    known = request.body is not None and are_rules_known(request.model)
     if usage is None or not usage.input or not known or request.refused:
         return []
     prefix = render(request)

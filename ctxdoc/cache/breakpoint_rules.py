@@ -5,7 +5,6 @@ from __future__ import annotations
 from msgspec import Struct
 
 from ctxdoc.prompt.prefix import Prefix
-from ctxdoc.providers import RULES
 
 
 class Refusal(Struct, frozen=True):
@@ -18,18 +17,19 @@ class Refusal(Struct, frozen=True):
 
 def find_refusal(prefix: Prefix) -> Refusal | None:
     """The first rule on breakpoints that a request breaks."""
+    rules = prefix.rule.rules
     everything = [*prefix.segments, *prefix.unrendered]
     marked = [s for s in everything if s.ttl]
     for segment in marked:
         if segment.mark_fault:
             return Refusal("breakpoint_invalid_target", segment.pointer, segment.mark_fault)
-    if len(marked) > RULES.max_breakpoints:
-        fifth = marked[RULES.max_breakpoints]
+    if len(marked) > rules.max_breakpoints:
+        fifth = marked[rules.max_breakpoints]
         return Refusal("breakpoint_over_limit", fifth.pointer, f"{len(marked)} breakpoints")
     seen_short = ""
     for segment in marked:
-        if segment.ttl == "1h" and seen_short:
+        if seen_short and rules.seconds(segment.ttl) > rules.shortest:
             return Refusal("ttl_order_invalid", segment.pointer, seen_short)
-        if segment.ttl == "5m":
+        if rules.seconds(segment.ttl) == rules.shortest:
             seen_short = segment.pointer
     return None

@@ -5,7 +5,7 @@ Every rule is from the prompt-caching page as of 2026-10-08 unless it names anot
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from enum import IntEnum
 
@@ -13,7 +13,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ctxdoc.prompt.prefix import Breakpoint, Prefix
-from ctxdoc.providers import RULES
 from ctxdoc.request.usage import Usage
 from ctxdoc.tokens.ledger import Sizes
 
@@ -36,6 +35,10 @@ class Step(Struct, frozen=True, kw_only=True):
     began: datetime | None = None
     """When its response began; None where unknown."""
     place: tuple[tuple[str, str], ...] = ()
+
+    def readable(self, index: int | None) -> int:
+        """Tokens that can be read of the beginning that ends with a segment; 0 for None."""
+        return self.prefix.rule.rules.readable(self.sizes.at(index))
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -83,9 +86,7 @@ class Cache:
         hits = self._hits(step)
         hit = hits[0]
         usage = self._settle(step, hit) if stores else _usage(step, hit)
-        return Outcome(
-            usage=usage, hit=hit, could_read=tuple(step.sizes.at(index) for index in hits)
-        )
+        return Outcome(usage=usage, hit=hit, could_read=tuple(map(step.readable, hits)))
 
     def bill(self, step: Step) -> Usage:
         """The same where nobody asks what could have been read."""
@@ -95,7 +96,7 @@ class Cache:
         """Stores what a request writes, and renews what it reads."""
         if hit is not None:
             self._renew(step, hit)
-        for mark in step.marks:
+        for mark in _written(step):
             if _cacheable(step, mark.index) and (hit is None or mark.index > hit):
                 self.store(step, mark)
         return _usage(step, hit)
@@ -163,12 +164,10 @@ class Cache:
         self._entries[key] = (*others, _aged(entry, step))
 
 
-LIFETIMES = {ttl: timedelta(seconds=seconds) for ttl, seconds in RULES.ttl_seconds.items()}
-
-
 def _aged(entry: Entry, step: Step, *, used: bool = False) -> Entry:
     """The clock starts with the request that wrote or read the entry."""
-    expires = step.at + LIFETIMES[entry.ttl] if step.at else None
+    lives = timedelta(seconds=step.prefix.rule.rules.seconds(entry.ttl))
+    expires = step.at + lives if step.at else None
     return Entry(
         ttl=entry.ttl,
         expires=expires,
@@ -196,7 +195,7 @@ def places_differ(before: tuple[tuple[str, str], ...], after: tuple[tuple[str, s
 
 def _candidates(step: Step, relax: Relax) -> Iterable[int]:
     """Segments to look at, longest prefix first."""
-    if relax >= Relax.REACH:
+    if relax >= Relax.REACH or step.prefix.rule.rules.automatic:
         return range(len(step.prefix.segments) - 1, -1, -1)
     return _reached(step.prefix, step.marks)
 
@@ -206,24 +205,33 @@ def _reached(prefix: Prefix, marks: tuple[Breakpoint, ...]) -> Iterator[int]:
 
     A run of blocks of one of some kinds is one position; a setting has that of the block before it.
     """
-    segments = prefix.segments
+    segments, rules = prefix.segments, prefix.rule.rules
     lowest = len(segments)
     for mark in reversed(marks):
         seen, last = 1, ""
         for index in range(mark.index, -1, -1):
             kind = segments[index].kind
             if kind != "setting":
-                if last and not (kind == last and kind in RULES.run_kinds):
+                if last and not (kind == last and kind in rules.run_kinds):
                     seen += 1
                 last = kind
-            elif last and seen == RULES.lookback:
+            elif last and seen == rules.lookback:
                 # Ahead of the first of the last position's blocks: the position before it.
                 break
-            if seen > RULES.lookback:
+            if seen > rules.lookback:
                 break
             if index < lowest:
                 lowest = index
                 yield index
+
+
+def _written(step: Step) -> Sequence[Breakpoint]:
+    """The beginnings of which a request writes an entry: those at its breakpoints; where the provider
+    caches every prompt, all of them."""
+    rules = step.prefix.rule.rules
+    if not rules.automatic:
+        return step.marks
+    return [Breakpoint(index, rules.default_ttl) for index in range(len(step.prefix.keys))]
 
 
 def _cacheable(step: Step, index: int) -> bool:
@@ -233,10 +241,14 @@ def _cacheable(step: Step, index: int) -> bool:
 
 def _usage(step: Step, hit: int | None) -> Usage:
     """Read A, one-hour write B-A, five-minute write C-B (mixed lifetimes)."""
-    sizes = step.sizes
-    read = sizes.at(hit)
+    sizes, rules = step.sizes, step.prefix.rule.rules
+    read = rules.readable(sizes.at(hit))
+    if not rules.charges_writes:
+        return Usage(
+            uncached=sizes.total - read, cache_read=read, cache_write_5m=0, cache_write_1h=0
+        )
     marks = [m for m in step.marks if _cacheable(step, m.index) and (hit is None or m.index > hit)]
-    hours = [mark.index for mark in marks if mark.ttl == "1h"]
+    hours = [mark.index for mark in marks if rules.seconds(mark.ttl) > rules.shortest]
     hour_end = sizes.at(hours[-1]) if hours else read
     end = sizes.at(marks[-1].index) if marks else read
     return Usage(

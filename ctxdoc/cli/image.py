@@ -34,7 +34,7 @@ from ctxdoc.images.file import Picture
 from ctxdoc.outputs import OUTPUTS
 from ctxdoc.pricing.rates import find_rates
 from ctxdoc.pricing.tariff import Tariff
-from ctxdoc.providers import RULES
+from ctxdoc.providers import find_model
 from ctxdoc.reading.load import read_log
 from ctxdoc.reports.base import Report
 from ctxdoc.reports.image import Bill, curve_of, image_report, log_report
@@ -150,7 +150,7 @@ def _is_picture(what: str) -> bool:
 
 
 def _of_images(what: list[str], model: str, turns: int, plot: str, *, count: bool) -> Report:
-    rule = RULES.find_model(model)
+    rule = find_model(model)
     asked = [asked_of(each, rule) for each in what]
     if count:
         asked = _counted(asked, what, model)

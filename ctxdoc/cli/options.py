@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from ctxdoc.errors import InputError, UnknownNameError
 from ctxdoc.outputs import OUTPUTS, Style
-from ctxdoc.providers import PROVIDERS
+from ctxdoc.providers import PROVIDERS, find_model
 from ctxdoc.reports.base import Report
 from ctxdoc.reports.printable import harmless
 from ctxdoc.request.log import Log
@@ -185,9 +185,8 @@ def token_counter() -> Iterator[TokenCounter]:
 
 def check_model(name: str) -> None:
     """Raises UnknownNameError for a model that has no rules."""
-    provider = PROVIDERS["anthropic"]
-    if name and not provider.find_model(name).known:
-        every = list(provider.models)
+    if name and not find_model(name).known:
+        every = [model for provider in PROVIDERS for model in provider.models]
         near = get_close_matches(name, every, n=3)
         raise UnknownNameError("model", name, near or every[:8], every)
 

@@ -167,7 +167,7 @@ def _first_part(case: Case) -> Part:
     """What can be said of a request that has none before it."""
     if case.refusal is not None or case.after.request.refused:
         return Part.REFUSAL
-    return Part.COLD if case.counters.cache_write or case.counters.cache_read else Part.NEVER_CACHED
+    return Part.NEVER_CACHED if _never_caches(case) and not case.counters.cache_read else Part.COLD
 
 
 def _identical(before: MeasuredRequest, after: MeasuredRequest) -> int:
@@ -372,6 +372,8 @@ def _as_read(tokens: int, read: int) -> int:
 
 def _never_caches(case: Case) -> bool:
     """Whether the later request leaves nothing in the cache either."""
+    if not case.after.prefix.rule.rules.charges_writes:
+        return not case.after.cached
     return not case.counters.cache_write
 
 

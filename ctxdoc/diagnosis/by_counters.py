@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct
 
 from ctxdoc.diagnosis.case import TOLERANCE_TOKENS, Confidence
-from ctxdoc.providers import RULES
+from ctxdoc.providers import are_rules_known, find_model, provider_of
 from ctxdoc.providers.rules import short_model_id
 from ctxdoc.request.request import Event, Request
 from ctxdoc.request.usage import Usage
@@ -287,7 +287,7 @@ class _Step(NamedTuple):
     @property
     def ruled(self) -> bool:
         """Whether the cache rules of both models are known."""
-        return RULES.covers(self.request.model) and RULES.covers(self.before.model)
+        return are_rules_known(self.request.model) and are_rules_known(self.before.model)
 
     @property
     def tolerance(self) -> int:
@@ -306,7 +306,8 @@ class _Step(NamedTuple):
         """Seconds that what the earlier request wrote or read lives."""
         usage = self.before.usage
         short = usage is not None and usage.cache_write_5m
-        return RULES.ttl_seconds["1h" if self.long and not short else "5m"]
+        rules = provider_of(self.before.model)
+        return rules.longest if self.long and not short else rules.shortest
 
     @property
     def expired(self) -> bool:
@@ -333,7 +334,8 @@ def _rewrite(step: _Step) -> Rewrite | None:
         confidence=confidence,
         explanation=f"{step.lost:,} of the {step.cached:,} tokens that the earlier request had cached "
         f"were not read, and paid again: {why}.",
-        lasting=cause == "ttl_expired" and (step.pause or 0) >= RULES.ttl_seconds["1h"],
+        lasting=cause == "ttl_expired"
+        and (step.pause or 0) >= provider_of(step.before.model).longest,
     )
 
 
@@ -438,7 +440,7 @@ def _by_turn(step: _Step) -> Proof | None:
         f"at the first request of a user turn the read fell back to the first {step.sizes.read:,} "
         "tokens, such as tools and system prompt, and the history behind them was rewritten"
     )
-    if not RULES.find_model(step.request.model).keeps_thinking:
+    if not find_model(step.request.model).keeps_thinking:
         why += " (this model drops the thinking of earlier turns then)"
     return "history_rewritten", Confidence.LIKELY, why
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from ctxdoc.diagnosis.case import Confidence
 from ctxdoc.prompt.diff import common_length
-from ctxdoc.providers import RULES
+from ctxdoc.prompt.messages_form import BILLING_LINE
 
 WINDOW = 80
 """Characters on both sides of the difference in which a value may lie."""
@@ -481,7 +481,7 @@ def _as_id(before: str, after: str, at: int) -> Told | None:
         for s in _both(IDS[SURE_IDS:], before, after, at)
         if _looks_random(after[s[0] : s[1]]) and not _is_path(before, after, at)
     ]
-    if after[after.rfind("\n", 0, at) + 1 : at].startswith(RULES.billing_line):
+    if after[after.rfind("\n", 0, at) + 1 : at].startswith(BILLING_LINE):
         return Told(Kind.ID, Confidence.CERTAIN, labelled=True)
     spans = [s for s in (*sure, *loose) if not _vetoed(after, s[0]) and not _is_color(after, s)]
     labelled = _says(ID_LABEL, after, at)

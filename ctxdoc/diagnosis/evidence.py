@@ -37,7 +37,6 @@ from ctxdoc.diagnosis.reordered import Order, find_order
 from ctxdoc.prompt.diff import Change, Place
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.segments import Segment
-from ctxdoc.providers import RULES
 from ctxdoc.replay.measure import MeasuredRequest
 from ctxdoc.request import codec
 from ctxdoc.request.codec import Json
@@ -459,7 +458,7 @@ def positions_behind(case: Case) -> int | None:
     at = case.after.prefix.positions
     shared = [m for m in case.before.prefix.breakpoints if m < len(at) and m < marks[-1]]
     behind = at[marks[-1]] - at[shared[-1]] + 1 if shared else 0
-    return behind if behind > RULES.lookback else None
+    return behind if behind > case.after.prefix.rule.rules.lookback else None
 
 
 def duration_text(seconds: float | None) -> str:

@@ -10,9 +10,9 @@ from msgspec import Struct
 from ctxdoc.diagnosis.case import Case
 from ctxdoc.diagnosis.changed_text import changed_span, find_inserted_kind, similarity
 from ctxdoc.prompt.diff import Change, common_length
+from ctxdoc.prompt.messages_form import THINKING_KINDS
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.segments import Segment
-from ctxdoc.providers import RULES
 from ctxdoc.replay.measure import MeasuredRequest
 from ctxdoc.request import codec
 from ctxdoc.request.codec import Json
@@ -401,14 +401,14 @@ def thinking_dropped(case: Case) -> str | None:
     if change is None:
         return None
     before, after = message_blocks(case.before, change), message_blocks(case.after, change)
-    thought = [s for s in before if s.kind in RULES.unmarkable]
+    thought = [s for s in before if s.kind in THINKING_KINDS]
     if not thought:
         return None
     kept = {s.digest for s in after}
-    if len(thought) <= sum(s.kind in RULES.unmarkable for s in after):
+    if len(thought) <= sum(s.kind in THINKING_KINDS for s in after):
         return None
     rest_one = [s.digest for s in before if s not in thought]
-    rest_two = [s.digest for s in after if s.kind not in RULES.unmarkable]
+    rest_two = [s.digest for s in after if s.kind not in THINKING_KINDS]
     if rest_one != rest_two or all(s.digest in kept for s in thought):
         return None
     stripped = {s.digest for s in case.after.prefix.unrendered}

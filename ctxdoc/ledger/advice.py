@@ -14,7 +14,7 @@ from ctxdoc.ledger.request_cost import RequestCost
 from ctxdoc.ledger.totals import IDLE, Idle, idle_of, losses_of, totals_of
 from ctxdoc.pricing.cost import usd_text
 from ctxdoc.pricing.rates import MILLION, find_rates
-from ctxdoc.providers import RULES
+from ctxdoc.providers import provider_of
 from ctxdoc.request.request import Section
 
 AT_MOST = 5
@@ -219,7 +219,7 @@ def _hours(replay: Ledger) -> Iterator[Advice]:
         if before is not None:
             earlier = before.request.at
             pause = (request.at - earlier).total_seconds() if earlier else 0.0
-            if pause >= RULES.ttl_seconds["5m"]:
+            if pause >= provider_of(request.model).shortest:
                 return
         rates = find_rates(row.tariff, usage.input) if usage else None
         if usage is None or rates is None or not rates.cache_write_1h or not rates.cache_write_5m:

@@ -13,7 +13,7 @@ from ctxdoc.ledger.request_cost import RequestCost
 from ctxdoc.pricing.cost import price
 from ctxdoc.pricing.rates import find_tier
 from ctxdoc.pricing.tariff import Tariff
-from ctxdoc.providers import RULES
+from ctxdoc.providers import are_rules_known, find_model
 from ctxdoc.replay.growth import Growth
 from ctxdoc.request.usage import Usage
 
@@ -96,10 +96,10 @@ def forecast(fit: Growth, rows: Sequence[RequestCost], fall: Fall | None = None)
     if (fall is not None and fall.here) or any(usage.contradiction for usage in known):
         return None
     tariff = rows[-1].tariff
-    if not RULES.covers(tariff.model):
+    if not are_rules_known(tariff.model):
         # Nothing is known of its window.
         return None
-    window = RULES.find_model(tariff.model).window
+    window = find_model(tariff.model).window
     left = fit.turns_left(window if fall is None else min(window, fall.tokens))
     before = sum(usage.input for usage in known[:-1])
     read = min(1.0, sum(usage.cache_read for usage in known[1:]) / before) if before else 0.0

@@ -15,7 +15,6 @@ from ctxdoc.diagnosis.loss import bounded_loss, read_instead, wasted_tokens
 from ctxdoc.ledger.request_cost import Accounting, BelowMinimum, Miss, RequestCost, Waste
 from ctxdoc.pricing.cost import price
 from ctxdoc.pricing.tariff import Tariff
-from ctxdoc.providers import RULES
 from ctxdoc.replay.measure import passed_often
 from ctxdoc.request.request import Section
 from ctxdoc.request.usage import Usage
@@ -73,7 +72,7 @@ def judge(row: RequestCost, case: Case) -> None:
 def _lasts_longer(case: Case, cause: str) -> bool:
     """Whether a longer lifetime would not have helped: there is none for the pause, or the prompt
     changed as well."""
-    longer = (case.gap or 0) >= RULES.ttl_seconds["1h"]
+    longer = (case.gap or 0) >= case.before.prefix.rule.rules.longest
     return cause == "ttl_expired" and (longer or case.divergence is not None)
 
 

@@ -19,7 +19,7 @@ from ctxdoc.ledger.request_cost import Miss, RequestCost
 from ctxdoc.pricing.cost import extra_passes_of, price
 from ctxdoc.pricing.rates import MILLION, find_rates, own_price_of
 from ctxdoc.pricing.table import OwnPrice
-from ctxdoc.providers import RULES
+from ctxdoc.providers import are_rules_known, provider_of
 from ctxdoc.request.usage import Usage
 
 PARTS = ("uncached", "cache_read", "cache_write_5m", "cache_write_1h", "output")
@@ -174,7 +174,7 @@ def _is_refused(row: RequestCost) -> bool:
 
 def is_checked(row: RequestCost) -> bool:
     """Whether it is known what a request missed: it was looked at, by rules that are known."""
-    return row.judged and RULES.covers(row.request.model)
+    return row.judged and are_rules_known(row.request.model)
 
 
 def usages_of(row: RequestCost) -> tuple[Usage, ...]:
@@ -410,12 +410,14 @@ def idle_of(replay: Ledger) -> Idle | None:
     if not priced:
         return None
     pauses = {row.number: _pause(replay, row) for row, _ in priced}
-    hour = RULES.ttl_seconds["1h"]
-    long = [pair for pair in priced if (pauses[pair[0].number] or 0) >= hour]
+    longest = {row.number: provider_of(row.request.model).longest for row, _ in priced}
+    long = [pair for pair in priced if (pauses[pair[0].number] or 0) >= longest[pair[0].number]]
     short = [
         (row, miss)
         for row, miss in priced
-        if (pause := pauses[row.number]) is not None and pause < hour and miss.avoidable
+        if (pause := pauses[row.number]) is not None
+        and pause < longest[row.number]
+        and miss.avoidable
     ]
     saved = _costs(short)
     return Idle(
@@ -471,7 +473,7 @@ def _kept(replay: Ledger, row: RequestCost, pause: float | None) -> Decimal:
     usage = before.counters if before is not None else None
     size = max(lost, usage.cache_read + usage.cache_write if usage is not None else 0)
     read = Usage(uncached=0, cache_read=size, cache_write_5m=0, cache_write_1h=0)
-    times = int((pause or 0) // RULES.ttl_seconds["5m"])
+    times = int((pause or 0) // provider_of(row.request.model).shortest)
     return times * (price(read, row.tariff) or ZERO)
 
 

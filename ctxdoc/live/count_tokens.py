@@ -20,7 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ctxdoc.live.double_send import Client
-from ctxdoc.providers import RULES
+from ctxdoc.providers import are_rules_known
 from ctxdoc.request import codec
 from ctxdoc.request.codec import Json
 from ctxdoc.request.log import Log
@@ -176,7 +176,7 @@ def _unmarked(value: Any) -> Json:
 def count_body(request: Request) -> dict[str, Any] | None:
     """What is counted of a request; None where it has no body that could be."""
     body = request.body
-    if body is None or not body.messages or not RULES.covers(request.model):
+    if body is None or not body.messages or not are_rules_known(request.model):
         return None
     found: dict[str, Any] = {"model": request.model, "messages": _values(body.messages)}
     for name in COUNTED:

@@ -22,7 +22,6 @@ from ctxdoc.diagnosis.diagnose import DoubleSend, LiveSending
 from ctxdoc.errors import InputError
 from ctxdoc.pricing.cost import price
 from ctxdoc.pricing.tariff import tariff_of
-from ctxdoc.providers import RULES
 from ctxdoc.reading.formats.shared.answer import response_of
 from ctxdoc.replay.measure import MeasuredRequest
 from ctxdoc.request.usage import Origin, Usage
@@ -250,7 +249,8 @@ def _recorded_text(case: Case, first: LiveSending) -> str:
     if first.usage.cache_read:
         return ""
     age = (datetime.now(UTC) - request.at).total_seconds() if request.at else None
-    lives = RULES.ttl_seconds["1h" if usage.cache_write_1h else "5m"]
+    rules = case.after.prefix.rule.rules
+    lives = rules.longest if usage.cache_write_1h else rules.shortest
     if age is not None and age < lives:
         return (
             "; the entries of the recorded request should be there and are not: another key, workspace or "

@@ -27,7 +27,7 @@ from ctxdoc.pricing.tariff import (
     Tariff,
     is_since,
 )
-from ctxdoc.providers import PROVIDERS
+from ctxdoc.providers import find_model
 from ctxdoc.providers.rules import short_model_id
 
 MILLION = Decimal(1_000_000)
@@ -105,7 +105,7 @@ def _is_above(row: PriceRow, tariff: Tariff, input_tokens: int) -> bool:
     """
     if row.rates_above is None or row.above is None or input_tokens <= row.above:
         return False
-    return tariff.million or row.above < PROVIDERS["anthropic"].find_model(tariff.model).window
+    return tariff.million or row.above < find_model(tariff.model).window
 
 
 def _row_at(rows: list[PriceRow], day: date) -> PriceRow | None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from ctxdoc.providers import PROVIDERS
+from ctxdoc.providers import BY_DEFAULT, PROVIDERS
 from ctxdoc.providers.rules import short_model_id
 
 if TYPE_CHECKING:
@@ -67,9 +67,9 @@ def read_library() -> PriceTable:
 
     from genai_prices.data_snapshot import get_snapshot
 
-    provider = next(p for p in get_snapshot().providers if p.id == "anthropic")
+    provider = next(p for p in get_snapshot().providers if p.id == BY_DEFAULT)
     names = {short_model_id(model.id): model.id for model in provider.models}
-    names.update({name: name for name in PROVIDERS["anthropic"].models})
+    names.update({name: name for name in PROVIDERS[BY_DEFAULT].models})
     models = {}
     for short, name in sorted(names.items()):
         model = provider.find_model(name)
@@ -110,8 +110,10 @@ class OwnPrice(Struct, frozen=True, kw_only=True):
 
 
 def read_own() -> dict[str, OwnPrice]:
-    """The prices of this project, by model."""
+    """The prices of this project, by model: those of its own file, and those that providers state
+    beside their rules."""
     rows = tomllib.loads(OWN.read_text(encoding="utf-8"))["row"]
+    rows += [row for provider in PROVIDERS for row in provider.prices]
     return {row.model: row for row in msgspec.convert(rows, list[OwnPrice])}
 
 

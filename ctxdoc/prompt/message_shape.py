@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.segments import Segment
-from ctxdoc.providers import RULES
 from ctxdoc.request import codec
 from ctxdoc.request.request import Body, Section
 
@@ -44,8 +43,9 @@ def _fault_of_automatic(body: Body, prefix: Prefix) -> tuple[str, str] | None:
     control = codec.decode(body.cache_control)
     if not isinstance(control, dict):
         return None
-    if len(prefix.marks) > RULES.max_breakpoints:
-        return "$.cache_control", f"automatic caching on top of {RULES.max_breakpoints} breakpoints"
+    most = prefix.rule.rules.max_breakpoints
+    if len(prefix.marks) > most:
+        return "$.cache_control", f"automatic caching on top of {most} breakpoints"
     able = (s for s in reversed(prefix.segments) if s.is_block and not s.mark_fault)
     last = next(able, None)
     asked = "1h" if control.get("ttl") == "1h" else "5m"

@@ -12,7 +12,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from ctxdoc.prompt.segments import Segment, part_of
-from ctxdoc.providers import RULES, ModelRule
+from ctxdoc.providers import ModelRule
 from ctxdoc.request import codec
 from ctxdoc.request.request import Section
 
@@ -76,7 +76,10 @@ class Prefix(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def marks(self) -> tuple[Breakpoint, ...]:
-        """The breakpoints that the request carries."""
+        """The breakpoints that the request carries; where the provider caches every prompt, its end."""
+        rules = self.rule.rules
+        if rules.automatic:
+            return (Breakpoint(len(self.keys) - 1, rules.default_ttl),) if self.keys else ()
         return tuple(
             [Breakpoint(i, segment.ttl) for i, segment in enumerate(self.segments) if segment.ttl]
         )
@@ -88,7 +91,7 @@ class Prefix(Struct, frozen=True, kw_only=True, dict=True):
         position, last = 0, ""
         for segment in self.segments:
             if segment.is_block:
-                if not (segment.kind == last and segment.kind in RULES.run_kinds):
+                if not (segment.kind == last and segment.kind in self.rule.rules.run_kinds):
                     position += 1
                 last = segment.kind
             out.append(position)

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from ctxdoc.errors import NoRequestError
 from ctxdoc.prompt.chain import chained
+from ctxdoc.prompt.messages_form import OWN_HOST, THINKING_KINDS
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.segments import (
     NOTHING,
@@ -29,7 +30,7 @@ from ctxdoc.prompt.segments import (
     with_breakpoint,
 )
 from ctxdoc.prompt.server_edits import keeps_all_thinking, parted_by_compaction, parted_by_edits
-from ctxdoc.providers import RULES, ModelRule
+from ctxdoc.providers import ModelRule, find_model
 from ctxdoc.request import codec
 from ctxdoc.request.request import Body, Marked, Request
 from ctxdoc.request.response import ServerEdit
@@ -85,7 +86,7 @@ class Renderer:
         if body is None:
             why = "; ".join(request.notes) or "the log holds no body"
             raise NoRequestError(f"{request.source}, line {request.line}: {why}")
-        rule = RULES.find_model(request.model)
+        rule = find_model(request.model)
         messages = tuple([m if type(m) in HELD else bytes(m) for m in body.messages])
         first = _plain(messages[0]) if messages else b""
         old = self._lanes.get(first)
@@ -331,7 +332,7 @@ def _without_stripped(lane: _Lane) -> tuple[tuple[Segment, ...], tuple[Segment, 
     is no tool result (prompt-caching page, 2026-10-08).
     """
     start = lane.ends[-1].last_user_text
-    gone = [s.kind in RULES.unmarkable and s.rank[1] < start for s in lane.segments]
+    gone = [s.kind in THINKING_KINDS and s.rank[1] < start for s in lane.segments]
     kept = tuple(s for s, out in zip(lane.segments, gone, strict=True) if not out)
     stripped = (
         replace(s, rendered=False) for s, out in zip(lane.segments, gone, strict=True) if out
@@ -384,8 +385,8 @@ def _billing_line_kept(request: Request) -> bool:
     if not request.headers:
         return False
     places = dict(request.place)
-    host = places.get("x-upstream") or places.get("host") or RULES.host
-    return host != RULES.host
+    host = places.get("x-upstream") or places.get("host") or OWN_HOST
+    return host != OWN_HOST
 
 
 def _with_automatic_breakpoint(body: Body, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:

@@ -18,7 +18,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ctxdoc.prompt import canonical
-from ctxdoc.providers import RULES, ModelRule
+from ctxdoc.prompt.messages_form import BILLING_LINE, FEATURE_TOOLS, THINKING_KINDS
+from ctxdoc.providers import ModelRule
 from ctxdoc.request import codec
 from ctxdoc.request.codec import Json
 from ctxdoc.request.request import Body, Marked, Section
@@ -216,7 +217,7 @@ def iter_tools(tools: tuple[bytes, ...]) -> Iterator[Segment]:
         value = codec.decode(raw)
         tool: dict[str, Json] = value if isinstance(value, dict) else {"": value}
         kind = str(tool.get("type", ""))
-        feature = kind.startswith(RULES.feature_tools)
+        feature = kind.startswith(FEATURE_TOOLS)
         deferred = tool.get("defer_loading") is True
         place = index if feature or deferred else ordinary
         ordinary += not (feature or deferred)
@@ -256,7 +257,7 @@ def read_message(raw: bytes, index: int, lean: bool) -> MessageParts:
         segments=segments,
         facts=_facts(content, pointer) if b'"image"' in raw or b'"citations"' in raw else NOTHING,
         is_user_text=_is_user_text(entry),
-        thinks=any(s.kind in RULES.unmarkable for s in segments),
+        thinks=any(s.kind in THINKING_KINDS for s in segments),
         compaction=max(
             (place for place, block in enumerate(blocks) if is_compaction(block)), default=-1
         )
@@ -349,7 +350,7 @@ def _iter_blocks(content: Json, pointer: str) -> Iterator[tuple[str, Json]]:
 def _is_billing_line(block: Json) -> bool:
     match block:
         case {"type": "text", "text": str(text)}:
-            return text.startswith(RULES.billing_line)
+            return text.startswith(BILLING_LINE)
         case _:
             return False
 
@@ -414,7 +415,7 @@ def _block(
     value = block if isinstance(block, dict) else {"type": "text", "text": block}
     kind = intern(str(value.get("type", "")))
     fault = ""
-    if kind in RULES.unmarkable:
+    if kind in THINKING_KINDS:
         fault = f"a {kind} block"
     elif kind == "text" and value.get("text") == "":
         fault = "an empty text block"

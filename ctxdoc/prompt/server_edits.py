@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ctxdoc.prompt.messages_form import THINKING_KINDS
 from ctxdoc.prompt.segments import Segment, is_compaction, without_input, without_result
-from ctxdoc.providers import RULES
 from ctxdoc.request import codec
 from ctxdoc.request.codec import Json
 from ctxdoc.request.request import Body, Section
@@ -107,7 +107,7 @@ def _id_of(segment: Segment, name: str) -> str:
 
 def _oldest_thinking(segments: tuple[Segment, ...], count: int) -> list[int]:
     """The thinking of the first messages that have any."""
-    places = [i for i, segment in enumerate(segments) if segment.kind in RULES.unmarkable]
+    places = [i for i, segment in enumerate(segments) if segment.kind in THINKING_KINDS]
     turns = dict.fromkeys(segments[index].rank[1] for index in places)
     cleared = set(list(turns)[:count])
     return [index for index in places if segments[index].rank[1] in cleared]

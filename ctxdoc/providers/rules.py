@@ -38,6 +38,14 @@ class ModelRule(Struct, frozen=True, kw_only=True):
     source: str
     date: str
     known: bool = True
+    provider: Provider | None = None
+    """Set on every row that `Provider.find_model` gives."""
+
+    @property
+    def rules(self) -> Provider:
+        """The rules of the provider's cache."""
+        assert self.provider is not None
+        return self.provider
 
     @property
     def has_large_window(self) -> bool:
@@ -45,37 +53,70 @@ class ModelRule(Struct, frozen=True, kw_only=True):
         return self.window >= LARGE_WINDOW
 
 
-class Provider(Struct, frozen=True, kw_only=True, dict=True):
+class Provider(Struct, frozen=True, kw_only=True, dict=True, eq=False):
     """A provider's cache rules and models."""
 
     id: str
-    lookback: int
-    """Positions looked at from a breakpoint back, itself included."""
-    max_breakpoints: int
+    names: str
+    """Regular expression of the names of its models, new ones too."""
     ttl_seconds: dict[str, int]
-    run_kinds: frozenset[str]
+    """Seconds that an entry lives, by the lifetime's name; the first is the one by default."""
+    automatic: bool = False
+    """Whether every prompt is cached without breakpoints, from its start in whole steps."""
+    granule: int = 1
+    """Tokens of such a step."""
+    charges_writes: bool = True
+    """Whether what is written has a price, and counters, of its own; otherwise it is plain input."""
+    lookback: int = 0
+    """Positions looked at from a breakpoint back, itself included."""
+    max_breakpoints: int = 0
+    run_kinds: frozenset[str] = frozenset()
     """A run of blocks of one of these kinds is one position of the lookback."""
-    feature_tools: tuple[str, ...]
-    """Beginnings of the types of tools that are rendered ahead of the system prompt."""
-    unmarkable: frozenset[str]
-    """Blocks that cannot carry a breakpoint."""
-    host: str
-    """The provider's own host."""
-    billing_line: str
-    """Beginning of a first system block that the provider's own host removes."""
     data: str
-    """File of model rows beside this module."""
+    """File of model rows, and of prices that the library lacks, beside this module."""
+
+    @cached_property
+    def _tables(self) -> dict[str, list[object]]:
+        text = (Path(__file__).parent / self.data).read_text(encoding="utf-8")
+        return tomllib.loads(text)
 
     @cached_property
     def models(self) -> dict[str, ModelRule]:
         """The rows by id."""
-        text = (Path(__file__).parent / self.data).read_text(encoding="utf-8")
-        rows = msgspec.convert(tomllib.loads(text)["model"], list[ModelRule])
-        return {row.id: row for row in rows}
+        rows = msgspec.convert(self._tables["model"], list[ModelRule])
+        return {row.id: replace(row, provider=self) for row in rows}
+
+    @property
+    def prices(self) -> list[object]:
+        """The rows of prices, as the data file has them."""
+        return self._tables.get("price", [])
+
+    @property
+    def default_ttl(self) -> str:
+        """The name of the lifetime that an entry has where none is asked for."""
+        return next(iter(self.ttl_seconds))
+
+    def seconds(self, ttl: str | None) -> int:
+        """Seconds that an entry of a lifetime lives; None is the one by default."""
+        return self.ttl_seconds[ttl or self.default_ttl]
+
+    @property
+    def shortest(self) -> int:
+        """Seconds of its shortest lifetime."""
+        return min(self.ttl_seconds.values())
+
+    @property
+    def longest(self) -> int:
+        """Seconds of its longest lifetime."""
+        return max(self.ttl_seconds.values())
+
+    def readable(self, tokens: int) -> int:
+        """Tokens of a beginning that can be read, of so many: whole steps."""
+        return tokens - tokens % self.granule
 
     def covers(self, name: str) -> bool:
-        """Whether a model is one of the provider's, be it a new one; a request may name none."""
-        return self.find_model(name).known or "claude" in name or not name
+        """Whether a model is one of the provider's, be it a new one."""
+        return short_model_id(name) in self.models or bool(re.search(self.names, name))
 
     def find_model(self, name: str) -> ModelRule:
         """The row of a model by any of its spellings.
@@ -89,6 +130,7 @@ class Provider(Struct, frozen=True, kw_only=True, dict=True):
             return row if other is None else replace(row, minimum=other)
         return ModelRule(
             id=short,
+            provider=self,
             minimum=1024,
             minimum_assumed=True,
             window=200_000,

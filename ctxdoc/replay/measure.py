@@ -13,7 +13,6 @@ from ctxdoc.prompt.diff import common_segments
 from ctxdoc.prompt.message_shape import shape_fault
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.render import SERVER_RESULTS, Renderer
-from ctxdoc.providers import RULES
 from ctxdoc.request.request import Request, Section
 from ctxdoc.request.usage import Origin, Usage
 from ctxdoc.tokens.estimate import Weigh, hidden_tokens, is_opaque, weight_of
@@ -55,9 +54,13 @@ class MeasuredRequest(Struct, frozen=True, kw_only=True):
         Of several passes that are not listed it is a bound: the first one read at most half of what
         all of them read.
         """
-        usage = self.usage
+        usage, rules = self.usage, self.prefix.rule.rules
         if usage is None:
             return None
+        if not rules.charges_writes:
+            # Its counters say only what was read; what it wrote is the whole prompt, in whole steps.
+            written = rules.readable(usage.input)
+            return written if written >= self.prefix.rule.minimum else 0
         listed = listed_passes(self.request)
         if listed:
             return listed[-1].cache_read + listed[-1].cache_write
@@ -236,7 +239,7 @@ class Replayer:
         lives = [before.prefix.segments[mark].ttl for mark in before.prefix.breakpoints]
         if one is None or two is None or not lives:
             return None
-        shortest = min(RULES.ttl_seconds[life or "5m"] for life in lives)
+        shortest = min(map(before.prefix.rule.rules.seconds, lives))
         if (two - one).total_seconds() < shortest:
             return None
         return before.sizes.at(self.cache.longest_live(before.prefix, step_of(after)))

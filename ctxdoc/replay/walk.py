@@ -13,7 +13,7 @@ from msgspec import Struct
 from ctxdoc.cache.simulator import Outcome
 from ctxdoc.errors import NoRequestError
 from ctxdoc.prompt.render import Renderer
-from ctxdoc.providers import RULES
+from ctxdoc.providers import are_rules_known
 from ctxdoc.replay.link import Matcher, in_time
 from ctxdoc.replay.measure import MeasuredRequest, Replayer
 from ctxdoc.replay.sessions import Parter, Session, named
@@ -104,7 +104,7 @@ class Walk:
         session = self.parter.names[index]
         if request.body is None and not self._any_model:
             return Step(index=index, request=request, session=session)
-        if not (self._any_model or RULES.covers(request.model)):
+        if not (self._any_model or are_rules_known(request.model)):
             reason = f"the cache rules of '{request.model}' are not known"
             return Step(index=index, request=request, session=session, reason=reason)
         try:

@@ -11,7 +11,6 @@ from msgspec import Struct
 
 from ctxdoc.errors import InputError
 from ctxdoc.pricing.cost import dollars, meter_of
-from ctxdoc.providers import RULES
 from ctxdoc.replay.growth import Growth, Turn, iter_growth
 from ctxdoc.request.usage import Usage
 from ctxdoc.simulation.closed_forms import (
@@ -278,9 +277,9 @@ def _forms(
 
 
 def _stays_warm(session: Session) -> bool:
-    """Whether no pause is longer than an entry of five minutes lives."""
+    """Whether no pause is longer than an entry of the shortest lifetime lives."""
     starts = [call.at for call in session.calls if call.at is not None]
-    lives = RULES.ttl_seconds["5m"]
+    lives = min(call.rule.rules.shortest for call in session.calls)
     return all((two - one).total_seconds() <= lives for one, two in pairwise(sorted(starts)))
 
 

@@ -203,7 +203,7 @@ class _Run:
             if found:
                 # What the log has itself is no fault of the strategy.
                 warnings.update(found - self.checker.faults_of_line(call.line))
-        self.warnings.update(warnings)
+        self.warnings.update(sorted(warnings))
 
     def _note_lost(self, call: Call, thread: _Thread, messages: Sequence[Message]) -> None:
         """What this request had in the log and does not send. Looked at is what is new in the log, and

@@ -97,6 +97,9 @@ class TokenLedger:
             self.note(prefix, cached, prefix.breakpoints[-1])
         if usage.input:
             own[len(prefix.segments)] = usage.input
+            if prefix.rule.rules.automatic:
+                # All of it is cached, so its end is where a later prompt can go on.
+                self.note(prefix, usage.input, len(prefix.segments) - 1)
         return own
 
     def _weigh(self, prefix: Prefix, start: int) -> list[float]:

@@ -484,10 +484,10 @@ def test_beyond_the_limits_every_size_costs_the_same() -> None:
     """3000 × 2000 in the standard tier becomes 1,456 × 971 or so: 52 · 35 are too many patches, and the
     curve is flat from where the API begins to resize."""
     from ctxdoc.images.ask import AskedImage
-    from ctxdoc.providers import RULES
+    from ctxdoc.providers import find_model
     from ctxdoc.reports.image import Bill, curve_of
 
-    rule = RULES.find_model("claude-opus-4-8")
+    rule = find_model("claude-opus-4-8")
     bill = Bill(model=rule.id, rule=rule, rates=None, turns=1)
     (panel,) = curve_of([AskedImage(source="", width=3_000, height=2_000)], bill).panels
     for curve in panel.curves[:2]:

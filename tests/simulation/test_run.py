@@ -585,9 +585,9 @@ def test_cutting_ahead_of_thinking_is_refused_where_it_is_bound_to_its_prefix() 
 def _of_model(call: Any, model: str) -> Any:
     from msgspec.structs import replace
 
-    from ctxdoc.providers import RULES
+    from ctxdoc.providers import find_model
 
-    return replace(call, rule=RULES.find_model(model), root=model)
+    return replace(call, rule=find_model(model), root=model)
 
 
 def test_lost_content_is_counted_once() -> None:

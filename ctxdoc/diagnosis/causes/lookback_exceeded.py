@@ -20,16 +20,16 @@ from __future__ import annotations
 from ctxdoc.diagnosis.case import Case, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
 from ctxdoc.diagnosis.evidence import positions_behind
-from ctxdoc.providers import RULES
 
 
 def _match(case: Case) -> Match | None:
     behind = positions_behind(case)
     if behind is None:
         return None
+    looked_at = case.after.prefix.rule.rules.lookback
     return Match(
         explanation=f"Nothing earlier changed, but the last entry lies {behind} positions before the "
-        f"breakpoint, and only {RULES.lookback} are looked at, the breakpoint's own included.",
+        f"breakpoint, and only {looked_at} are looked at, the breakpoint's own included.",
         confidence=case.proof,
     )
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from ctxdoc.diagnosis.case import Case, Confidence, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match, capped
-from ctxdoc.providers import RULES
+from ctxdoc.providers import find_model
 
 
 def _match(case: Case) -> Match | None:
@@ -26,7 +26,7 @@ def _match(case: Case) -> Match | None:
     if not case.parts[Part.PROVIDER] or answers[0] is None or answers[1] is None:
         return None
     models = [answer.model for answer in answers if answer is not None]
-    if not all(models) or RULES.find_model(models[0]).id == RULES.find_model(models[1]).id:
+    if not all(models) or find_model(models[0]).id == find_model(models[1]).id:
         return None
     return Match(
         explanation=f"Both requests ask for {case.after.prefix.model or 'one model'}, but {models[0]} answered "

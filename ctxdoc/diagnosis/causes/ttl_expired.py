@@ -21,7 +21,6 @@ from __future__ import annotations
 from ctxdoc.diagnosis.case import Case, Confidence, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match, capped
 from ctxdoc.diagnosis.evidence import duration_text
-from ctxdoc.providers import RULES
 
 
 def _match(case: Case) -> Match | None:
@@ -57,7 +56,8 @@ def _match(case: Case) -> Match | None:
 
 def _is_assumed(case: Case) -> bool:
     """Whether less time passed since the request before than its entries live: then others had ended."""
-    lives = [RULES.ttl_seconds[mark.ttl] for mark in case.before.prefix.marks]
+    rules = case.before.prefix.rule.rules
+    lives = [rules.seconds(mark.ttl) for mark in case.before.prefix.marks]
     return case.gap is not None and bool(lives) and case.gap < min(lives)
 
 

@@ -17,7 +17,7 @@ from ctxdoc.pricing.cost import extra_passes_of, fees_of, price
 from ctxdoc.pricing.tariff import tariff_of
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.segments import Segment
-from ctxdoc.providers import RULES
+from ctxdoc.providers import are_rules_known, find_model
 from ctxdoc.replay.bound import BlockSizes, block_of
 from ctxdoc.replay.measure import MeasuredRequest, is_whole, step_of
 from ctxdoc.replay.thread import Thread, Threads
@@ -184,8 +184,8 @@ class _Reader:
             line=heard.line,
             count=len(heard.line),
             marks=(),
-            root=RULES.find_model(request.model).id,
-            rule=RULES.find_model(request.model),
+            root=find_model(request.model).id,
+            rule=find_model(request.model),
             tariff=tariff_of(request),
             at=request.at,
             place=request.place,
@@ -269,7 +269,7 @@ def _unfit(step: Step) -> str:
     if request.refused:
         return "the API refused it"
     if request.body is not None:
-        return "" if RULES.covers(request.model) else step.reason
+        return "" if are_rules_known(request.model) else step.reason
     if request.usage is None:
         return "neither a body nor counters"
     return "" if request.session else "nothing says which request came before it"

@@ -11,7 +11,7 @@ from msgspec import Struct
 from ctxdoc.errors import InputError
 from ctxdoc.pricing.tariff import Tariff
 from ctxdoc.prompt.segments import system_block
-from ctxdoc.providers import RULES
+from ctxdoc.providers import find_model
 from ctxdoc.request.codec import Json
 from ctxdoc.request.usage import Usage
 from ctxdoc.simulation.history.edit import made_message, text_block
@@ -51,7 +51,7 @@ def made_session(shape: Shape) -> Session:
     """
     _check(shape)
     rng = None if shape.seed is None else random.Random(shape.seed)
-    rule = RULES.find_model(shape.model)
+    rule = find_model(shape.model)
     tariff = Tariff(model=shape.model, day=datetime.now(UTC).date())
     head = plain_head(shape.prefix)
     line: list[Message] = []

@@ -15,8 +15,9 @@ import msgspec
 from msgspec import Struct
 
 from ctxdoc.pricing.tariff import Tariff
+from ctxdoc.prompt.messages_form import THINKING_KINDS
 from ctxdoc.prompt.segments import Segment
-from ctxdoc.providers import RULES, ModelRule
+from ctxdoc.providers import ModelRule
 from ctxdoc.request.request import Request
 from ctxdoc.request.usage import Usage
 
@@ -73,7 +74,7 @@ def message_of(segments: tuple[Segment, ...], tokens: Sequence[int], raw: bytes)
         size=sum(tokens),
         results=results,
         starts_turn=role == "user" and not results,
-        thinks=any(segment.kind in RULES.unmarkable for segment in segments),
+        thinks=any(segment.kind in THINKING_KINDS for segment in segments),
     )
 
 

@@ -19,7 +19,7 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from ctxdoc.providers import RULES
+from ctxdoc.prompt.messages_form import THINKING_KINDS
 from ctxdoc.simulation.history.edit import LEFT_OUT
 from ctxdoc.simulation.history.messages import Message, thinks
 from ctxdoc.simulation.strategies.base import COUNT, Definition, History, Sent
@@ -46,7 +46,7 @@ class ClearThinking(Struct, frozen=True):
     def _without(self, message: Message, history: History) -> Message | None:
         if not message.thinks:
             return message
-        gone = [p for p, s in enumerate(message.segments) if s.kind in RULES.unmarkable]
+        gone = [p for p, s in enumerate(message.segments) if s.kind in THINKING_KINDS]
         if len(gone) == len(message.segments):
             # A message of thinking alone: the API takes none without content.
             return message
