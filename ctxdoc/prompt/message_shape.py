@@ -25,32 +25,32 @@ ANSWERED = "tool_result"
 """Of the user's tools: results of the API's own stand in the assistant's message itself."""
 
 
-def shape_fault(body: Body, prefix: Prefix, start: int = 0) -> tuple[str, str] | None:
+def shape_fault(prefix: Prefix, start: int = 0) -> tuple[str, str] | None:
     """The place and the rule by which the API refuses a conversation for its shape, or None.
 
     A tool_result has to answer a tool_use of the message right before it, and each tool_use needs its
     tool_result there; that a conversation begins with an answer is no fault (recorded calls show it).
     Messages ahead of `start` are taken as right. A body that is only the end of a message thread has
-    to be joined with its beginning first. Breakpoints beyond the fourth are `find_refusal`'s, but for
-    the one of automatic caching (facts 1.2).
+    to be joined with its beginning first. Breakpoints, that of automatic caching
+    too, are `find_refusal`'s.
     """
-    return _fault_of_automatic(body, prefix) or _fault_of_turns(_turns(prefix, start))
+    return _fault_of_turns(_turns(prefix, start))
 
 
-def _fault_of_automatic(body: Body, prefix: Prefix) -> tuple[str, str] | None:
-    """Automatic caching on top of four breakpoints, or with another lifetime than the breakpoint that
-    its block has already."""
+AUTOMATIC = "$.cache_control"
+
+
+def lifetime_fault(body: Body, prefix: Prefix) -> tuple[str, str] | None:
+    """Automatic caching for another lifetime than that of the breakpoint that its block has already, which
+    the API refuses (facts 1.2)."""
     control = codec.decode(body.cache_control)
     if not isinstance(control, dict):
         return None
-    most = prefix.rule.rules.max_breakpoints
-    if len(prefix.marks) > most:
-        return "$.cache_control", f"automatic caching on top of {most} breakpoints"
     able = (s for s in reversed(prefix.segments) if s.is_block and not s.mark_fault)
     last = next(able, None)
     asked = "1h" if control.get("ttl") == "1h" else "5m"
     if last is not None and last.ttl is not None and last.ttl != asked:
-        return "$.cache_control", f"automatic caching for {asked} on a block marked for {last.ttl}"
+        return AUTOMATIC, f"automatic caching for {asked} on a block marked for {last.ttl}"
     return None
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ctxdoc.cache.breakpoint_rules import Refusal, find_refusal
 from ctxdoc.cache.simulator import FIRST_RESPONSE_SECONDS, Cache, Outcome, Step, places_differ
 from ctxdoc.prompt.diff import common_segments
-from ctxdoc.prompt.message_shape import shape_fault
+from ctxdoc.prompt.message_shape import lifetime_fault, shape_fault
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.render import SERVER_RESULTS, Renderer
 from ctxdoc.request.request import Request, Section
@@ -245,6 +245,8 @@ class Replayer:
         return before.sizes.at(self.cache.longest_live(before.prefix, step_of(after)))
 
 
+TARGET = "breakpoint_invalid_target"
+"""The cause of a refusal for a breakpoint where there can be none."""
 SHAPE = "message_shape_invalid"
 """The cause of a refusal for the shape of a conversation."""
 
@@ -258,10 +260,13 @@ def _refusal(request: Request, prefix: Prefix, before: MeasuredRequest | None) -
     found = find_refusal(sent)
     if found is not None or request.body is None:
         return found
+    lifetime = lifetime_fault(request.body, sent)
+    if lifetime is not None:
+        return Refusal(TARGET, *lifetime)
     shared = common_segments(before.prefix.as_sent, sent) if before is not None else 0
     known = sent.segments[shared - 1] if shared else None
     start = known.rank[1] if known is not None and known.section is Section.MESSAGES else 0
-    fault = shape_fault(request.body, sent, start)
+    fault = shape_fault(sent, start)
     return Refusal(SHAPE, *fault) if fault is not None else None
 
 

@@ -897,13 +897,16 @@ def test_the_shape_of_a_conversation_is_judged(
     assert (found[0] if found else None) == place
 
 
-def fault_of(folder: Path, body: Record, start: int = 0) -> tuple[str, str] | None:
+def case_of_body(folder: Path, body: Record) -> Case:
     path = folder / "one.json"
     record = {"request": {"model": "claude-sonnet-5", "max_tokens": 9, **body}}
     path.write_text(json.dumps(record), encoding="utf-8")
     request = read_request(str(path))[0]
-    assert request.body is not None
-    return shape_fault(request.body, case_of_pair(request, request).after.prefix, start)
+    return case_of_pair(request, request)
+
+
+def fault_of(folder: Path, body: Record, start: int = 0) -> tuple[str, str] | None:
+    return shape_fault(case_of_body(folder, body).after.prefix, start)
 
 
 @pytest.mark.parametrize(
@@ -918,11 +921,16 @@ def test_messages_that_are_known_to_be_right_are_not_judged_again(
 
 
 @pytest.mark.parametrize(
-    ("explicit", "last", "faulty"),
-    [(3, None, False), (4, None, True), (1, "5m", False), (1, "1h", True)],
+    ("explicit", "last", "cause"),
+    [
+        (3, None, None),
+        (4, None, "breakpoint_over_limit"),
+        (1, "5m", None),
+        (1, "1h", "breakpoint_invalid_target"),
+    ],
 )
 def test_automatic_caching_needs_a_slot_and_the_lifetime_of_its_block(
-    explicit: int, last: str | None, faulty: bool, tmp_path: Path
+    explicit: int, last: str | None, cause: str | None, tmp_path: Path
 ) -> None:
     """Four breakpoints and automatic caching are five; another lifetime on the last block is refused
     (prompt-caching page, 2026-10-08)."""
@@ -932,9 +940,11 @@ def test_automatic_caching_needs_a_slot_and_the_lifetime_of_its_block(
     if last:
         blocks[-1]["cache_control"] = {"type": "ephemeral", "ttl": last}
     body = {"messages": [{"role": "user", "content": blocks}], "cache_control": MARK}
-    found = fault_of(tmp_path, body)
-    assert (found is not None) is faulty
-    assert found is None or found[0] == "$.cache_control"
+    refusal = case_of_body(tmp_path, body).refusal
+    assert (refusal.cause if refusal else None) == cause
+    # The fifth is the automatic one, which stands on the last block.
+    places = {"breakpoint_over_limit": "$.messages[0].content[5]"}
+    assert refusal is None or refusal.pointer == places.get(refusal.cause, "$.cache_control")
 
 
 @pytest.mark.parametrize("heading", HEADINGS)

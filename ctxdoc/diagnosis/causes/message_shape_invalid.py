@@ -2,8 +2,7 @@
 
 What it is
     A tool_result stands without the tool_use that it answers in the message before it, as when a
-    conversation begins with one or a trim cut between both; a tool_use has no tool_result behind it; or
-    automatic caching comes on top of four breakpoints.
+    conversation begins with one or a trim cut between both; or a tool_use has no tool_result behind it.
 Why it breaks the prefix
     The API answers 400: nothing is read, nothing is written.
 Example
