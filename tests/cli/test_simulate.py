@@ -19,6 +19,7 @@ from tests.cli.test_cli import run
 from tests.support.sessions import ROOT, SESSION
 
 LOG = str(SESSION.relative_to(ROOT))
+EVIDENCE = ROOT / "fixtures" / "evidence"
 MADE = ("--prefix", "8000", "--per-turn", "1500", "--turns", "60", "--model", "claude-sonnet-4-6")
 KEYS = [
     "schema", "assumptions", "requests", "left_out", "recorded", "growth", "closed_forms", "rows",
@@ -131,6 +132,30 @@ def test_an_emitted_log_costs_on_replay_what_the_row_says(
     # The answers are in the sum, so it is not called one of the input.
     assert b"for the input" not in run("replay", str(out)).stdout
     assert run("diagnose", str(out)).returncode == 0
+
+
+UNCACHED_TAIL = str(EVIDENCE / "uncached_tail.jsonl")
+
+
+def test_an_emitted_compaction_of_a_log_without_bodies_reads_what_was_there(tmp_path: Path) -> None:
+    """The call for the summary goes a second ahead of its request, and reads the 28,298 tokens that the one
+    before had written seconds earlier: by then its answer had begun."""
+    out = tmp_path / "out.jsonl"
+    rows = document(UNCACHED_TAIL, "--strategy", "compact:trigger=30k", "--emit", str(out))["rows"]
+    replayed = json.loads(run("replay", str(out), "--format", "json").stdout)
+    assert isinstance(rows, list)
+    assert replayed["totals"]["simulated"]["cost_without_counters"] == rows[-1]["cost"]
+    assert [each["simulated"]["cache_read"] for each in replayed["requests"]][:2] == [0, 28_298]
+    causes = {each["cause"] for each in replayed["requests"]}
+    assert causes <= {None, "first_request", "history_rewritten", "history_compacted"}
+
+
+def test_other_providers_are_not_simulated_by_the_rules_of_this_one() -> None:
+    """The same as replay says of them: exit code 3, and why."""
+    done = run("simulate", str(EVIDENCE / "kimi.jsonl"))
+    assert done.returncode == 3
+    assert b"the cache rules of 'kimi" in done.stderr
+    assert not done.stdout
 
 
 def test_a_recorded_text_that_looks_like_a_summary_is_emitted_to_the_byte(tmp_path: Path) -> None:

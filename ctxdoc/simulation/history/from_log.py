@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from ctxdoc.cache.simulator import FIRST_RESPONSE
 from ctxdoc.diagnosis.by_counters import Counted
 from ctxdoc.errors import NoRequestError
 from ctxdoc.pricing.cost import extra_passes_of, fees_of, price
@@ -268,10 +269,12 @@ def _unfit(step: Step) -> str:
     request = step.request
     if request.refused:
         return "the API refused it"
-    if request.body is not None:
-        return "" if are_rules_known(request.model) else step.reason
-    if request.usage is None:
+    if request.body is None and request.usage is None:
         return "neither a body nor counters"
+    if not are_rules_known(request.model):
+        return f"the cache rules of '{request.model}' are not known"
+    if request.body is not None:
+        return ""
     return "" if request.session else "nothing says which request came before it"
 
 
@@ -284,8 +287,11 @@ def _note_answers(calls: list[Call]) -> None:
         if before is None or call.at is None:
             continue
         one = calls[before]
-        begun = one.began is None or one.began > call.at
-        if one.at is not None and begun and call.count > one.count:
+        if one.at is None or call.count <= one.count:
+            continue
+        # Where nothing tells, it had begun after the time that the cache takes for it, or by now if sooner.
+        begun = one.began or one.at + FIRST_RESPONSE
+        if begun > call.at:
             calls[before] = replace(one, began=max(one.at, call.at))
 
 
