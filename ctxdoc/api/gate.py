@@ -135,6 +135,8 @@ def gate(
     }
     settings = settings_of(values, "gate")
     _check_one_source(settings, build)
+    if update and settings.baseline is None:
+        raise InputError("--update writes a baseline", "name it with --baseline FILE")
     lock = baseline_of(settings, Path.cwd(), update=update)
     home = Path(folder) if folder else Path.cwd()
     if build is not None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
-from ctxdoc.api.outcome import Outcome, drawn, skipped_lines
-from ctxdoc.api.read import Source, check_model, read
+from ctxdoc.api.outcome import Outcome, drawn, noting, skipped_lines
+from ctxdoc.api.read import Source, asked_counter, check_model, read
 from ctxdoc.api.rows import Row, rows_of
 from ctxdoc.errors import InputError
 from ctxdoc.images.ask import AskedImage, asked_of, faults_of_many
@@ -157,19 +156,19 @@ def _counted(
     asked: Sequence[AskedImage],
     names: Sequence[str],
     model: str,
-    count_tokens: bool | TokenCounter,
+    count_tokens: Literal[True] | TokenCounter,
 ) -> list[AskedImage]:
-    from ctxdoc.live.client import token_counter
     from ctxdoc.live.count_images import with_image_counts
 
-    given = token_counter() if isinstance(count_tokens, bool) else nullcontext(count_tokens)
-    with given as counter:
+    with asked_counter(count_tokens) as counter:
         return list(with_image_counts(asked, names, model, counter))
 
 
 def _of_log(logs: Sequence[Source], model: str, *, strict: bool) -> ImageOutcome:
     log = read(*logs, model=model, strict=strict, condense=True)
-    session = recorded_session(log)
+    warnings = skipped_lines(log)
+    with noting(warnings):
+        session = recorded_session(log)
     sent, documents = _images_of(session), _count_documents(session)
     source = os.fspath(logs[0]) if len(logs) == 1 else f"{len(logs)} logs"  # type: ignore[arg-type]
     if any(call.reported is None for call in session.calls):
@@ -178,7 +177,7 @@ def _of_log(logs: Sequence[Source], model: str, *, strict: bool) -> ImageOutcome
     return ImageOutcome(
         view=lambda: log_report(sent, source, count, faults, documents),
         why_not_drawn="name a size or a file, not a log",
-        warnings=skipped_lines(log),
+        warnings=warnings,
     )
 
 

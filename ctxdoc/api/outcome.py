@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from ctxdoc.errors import InputError
+from ctxdoc.errors import CtxdocError, InputError
 from ctxdoc.outputs import OUTPUTS, Style
 from ctxdoc.reports.base import Picture, Report
 from ctxdoc.request.codec import Json
@@ -81,6 +81,17 @@ def skipped_lines(log: Log) -> tuple[str, ...]:
 def several(names: Names) -> tuple[str, ...]:
     """Names as a tuple, where one may stand alone."""
     return (names,) if isinstance(names, str) else tuple(names)
+
+
+@contextmanager
+def noting(lines: Iterable[str]) -> Iterator[None]:
+    """Work whose errors tell as notes what was passed over before: it may be why nothing is left."""
+    try:
+        yield
+    except CtxdocError as error:
+        for line in lines:
+            error.add_note(line)
+        raise
 
 
 @contextmanager

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec.structs import replace
 
@@ -96,9 +97,26 @@ def _counted(log: Log, count_tokens: bool | TokenCounter) -> Log:
     if count_tokens is False:
         return log
     # The client of the API is loaded by those who ask it, and by nobody else.
-    from ctxdoc.live.client import token_counter
     from ctxdoc.live.count_tokens import with_counts
 
-    given = token_counter() if count_tokens is True else nullcontext(count_tokens)
-    with given as counter:
+    with asked_counter(count_tokens) as counter:
         return with_counts(log, counter)
+
+
+@contextmanager
+def asked_counter(given: Literal[True] | TokenCounter) -> Iterator[TokenCounter]:
+    """The counter that was given, else one of its own: then a Python warning says why counting stopped.
+
+    Raises InputError where there is no key.
+    """
+    if given is not True:
+        yield given
+        return
+    from ctxdoc.live.client import token_counter
+
+    with token_counter() as counter:
+        yield counter
+        if counter.stopped:
+            warnings.warn(
+                f"ctxdoc: counting stopped: {counter.stopped}; the rest is estimated", stacklevel=2
+            )

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from ctxdoc.api.outcome import Names, Outcome, collector_paused, drawn, several, skipped_lines
+from ctxdoc.api.outcome import (
+    Names,
+    Outcome,
+    collector_paused,
+    drawn,
+    noting,
+    several,
+    skipped_lines,
+)
 from ctxdoc.api.read import Progress, Source, check_model, names_of, read
 from ctxdoc.api.rows import Row, rows_of, rows_of_records
 from ctxdoc.errors import InputError
@@ -93,7 +101,7 @@ class SimulationOutcome(Outcome, frozen=True, kw_only=True, dict=True):
 
         Raises InputError unless there is one, under a placement that a request can carry.
         """
-        specs = self.question.emitted
+        specs = self.question.emitted()
         return b"".join(iter_lines(self.simulation, specs, self.question.placement))
 
 
@@ -158,7 +166,8 @@ def simulate(
                 progress=progress,
             )
             warnings = skipped_lines(log)
-            simulation = Simulation(recorded_session(log, only=session))
+            with noting(warnings):
+                simulation = Simulation(recorded_session(log, only=session))
             # The session has all that is needed; a log that was read here is gone.
             del log
         comparison = question.answer(simulation)

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from ctxdoc.cli.command import Command
-from ctxdoc.cli.options import emit
 from ctxdoc.cli.pages import TOPICS
+from ctxdoc.cli.writing import emit
 from ctxdoc.diagnosis.causes import CAUSES, Group
 from ctxdoc.errors import UnknownNameError
 from ctxdoc.reading.formats import FORMATS

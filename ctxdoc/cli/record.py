@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 import typer
 
 from ctxdoc.cli.command import Command
-from ctxdoc.cli.options import DebugOption, QuietOption, warn
+from ctxdoc.cli.options import DebugOption, QuietOption
+from ctxdoc.cli.writing import warn
 from ctxdoc.errors import InputError
 
 if TYPE_CHECKING:

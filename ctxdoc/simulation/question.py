@@ -47,7 +47,6 @@ class Question(Struct, frozen=True, kw_only=True):
         """What searches and an emitted log stand under: the first that was asked for."""
         return self.placements[0] if self.placements else PLACEMENTS["rolling"]
 
-    @property
     def emitted(self) -> tuple[Spec, ...]:
         """The strategy whose requests can be written as a log.
 
