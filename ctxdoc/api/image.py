@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 
 from ctxdoc.api.outcome import Outcome, drawn, noting, skipped_lines
-from ctxdoc.api.read import Source, asked_counter, check_model, read
+from ctxdoc.api.read import Source, asked_counter, check_model, names_of, read
 from ctxdoc.api.rows import Row, rows_of
 from ctxdoc.errors import InputError
 from ctxdoc.images.ask import AskedImage, asked_of, faults_of_many
@@ -116,21 +116,26 @@ def image(
         found.totals.tokens, found.rows[0]["write_cost"]
     """
     check_model(model)
-    names = [os.fspath(each) for each in what if not isinstance(each, Log)]
-    logs = [each for each in what if isinstance(each, Log) or not is_image(os.fspath(each))]
     if not what:
         raise InputError("there is no image", "write 1920x1080, or name a file or a log")
-    if not logs:
-        return _of_images(names, model or MODEL, turns or TURNS, count_tokens)
-    if len(logs) < len(what):
+    names = [os.fspath(each) for each in what if not isinstance(each, Log)]
+    images = [name for name in names if is_image(name)]
+    if len(images) == len(what):
+        return _of_images(images, model or MODEL, turns or TURNS, count_tokens)
+    if images:
         raise InputError("logs and images at once", "ask about one kind at a time")
+    _check_log_options(turns, count_tokens)
+    return _of_log(what, model, strict=strict)
+
+
+def _check_log_options(turns: int | None, count_tokens: bool | TokenCounter) -> None:
+    """Raises InputError for what is asked of a size or a file only."""
     if turns is not None:
         raise InputError("--turns goes with sizes and files", "of a log every sending is counted")
     if count_tokens is not False:
         raise InputError(
             "--count-tokens goes with sizes and files", "of a log: ctxdoc replay LOG --count-tokens"
         )
-    return _of_log(logs, model, strict=strict)
 
 
 def _of_images(
@@ -170,7 +175,8 @@ def _of_log(logs: Sequence[Source], model: str, *, strict: bool) -> ImageOutcome
     with noting(warnings):
         session = recorded_session(log)
     sent, documents = _images_of(session), _count_documents(session)
-    source = os.fspath(logs[0]) if len(logs) == 1 else f"{len(logs)} logs"  # type: ignore[arg-type]
+    read_from = names_of(logs)
+    source = read_from[0] if len(read_from) == 1 else f"{len(read_from)} logs"
     if any(call.reported is None for call in session.calls):
         source += " (some costs are simulated: the log has no counters)"
     faults, count = tuple(request_faults(session)), len(session.calls)

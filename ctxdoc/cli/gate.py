@@ -23,6 +23,7 @@ from ctxdoc.cli.options import (
     OutputOption,
     QuietOption,
     StrictOption,
+    typed,
 )
 from ctxdoc.cli.progress import shown_progress
 from ctxdoc.cli.settings import GateOptions, chosen_settings
@@ -33,6 +34,8 @@ from ctxdoc.gate.settings import GateSettings
 from ctxdoc.outputs import OUTPUTS, Style
 from ctxdoc.reports.base import Report
 
+USUAL = ("text",)
+"""How the report is written where nothing else is said."""
 BUILDERS = (".py", ".toml", ".js", ".ts", ".mjs", ".sh")
 """Ends of the names of files that a builder, or the settings, can stand in."""
 
@@ -157,11 +160,10 @@ def gate(
     asked for could not be checked.
     """
     del debug
-    writers = _writers(form or ["text"], output)
-    for name, target in writers:
-        refuse_inputs(logs or (), {f"--format {name}": target})
+    writers = _writers(typed(form) or USUAL, output)
+    refuse_inputs(typed(logs), {f"--format {name}": target for name, target in writers})
     given = GateOptions(
-        logs=tuple(logs or ()),
+        logs=typed(logs),
         command=command,
         import_=import_,
         limits={
@@ -173,9 +175,9 @@ def gate(
             "timeout": timeout,
             "baseline": baseline,
         },
-        allow=tuple(allow or ()),
-        fail_on=tuple(fail_on or ()),
-        skip=tuple(skip or ()),
+        allow=typed(allow),
+        fail_on=typed(fail_on),
+        skip=typed(skip),
     )
     settings, home = chosen_settings(given)
     # The process ends soon: nothing that refers to itself in circles has to be found before.
@@ -194,10 +196,7 @@ def gate(
     if update and settings.baseline:
         found = _updated(found, Path(settings.baseline))
     report = found.report(excerpts=not no_excerpts, settings_file=_home_of(settings, home))
-    for name, target in writers:
-        write_report(report, name, target, no_color=no_color)
-        if name == "github":
-            _summarize(report)
+    _write(report, writers, no_color=no_color)
     if found.exit_code:
         raise typer.Exit(found.exit_code)
 
@@ -207,10 +206,10 @@ def _writers(forms: Sequence[str], output: str) -> list[tuple[str, str]]:
 
     Raises InputError for two that would go to standard output.
     """
-    pairs = [text.partition("=") for text in forms]
-    found = [(name, target or output) for name, _, target in pairs]
-    for name, _ in found:
-        OUTPUTS[name]
+    found = []
+    for text in forms:
+        name, _, target = text.partition("=")
+        found.append((OUTPUTS[name].id, target or output))
     targets = [target for _, target in found]
     if len(set(targets)) < len(targets):
         raise InputError(
@@ -218,9 +217,16 @@ def _writers(forms: Sequence[str], output: str) -> list[tuple[str, str]]:
         )
     if output and output not in targets:
         raise InputError("--output has no format left", "leave out the file of one --format")
-    if any(name == "csv" for name, _ in found):
+    if "csv" in dict(found):
         raise InputError("the gate has no table for csv", "json, sarif and junit are for programs")
     return found
+
+
+def _write(report: Report, writers: Sequence[tuple[str, str]], *, no_color: bool) -> None:
+    for name, target in writers:
+        write_report(report, name, target, no_color=no_color)
+        if name == "github":
+            _summarize(report)
 
 
 def _without_logs(settings: GateSettings) -> dict[str, Any]:

@@ -8,6 +8,12 @@ import typer
 
 from ctxdoc.cli import names
 
+
+def typed(values: list[str] | None) -> tuple[str, ...]:
+    """What was typed for an option that may be given several times; nothing where it never was."""
+    return tuple(values or ())
+
+
 LogsArgument = Annotated[
     list[str],
     typer.Argument(

@@ -43,28 +43,40 @@ def chosen_settings(given: GateOptions) -> tuple[GateSettings, Path]:
     if len(given.sources) > 1:
         raise InputError("more than one source of requests", "name a log, --command or --import")
     of_file, home = _of_file(Path.cwd())
-    if given.logs and not of_file.logs:
-        # The baseline of a builder is none of a log that is named here.
-        of_file = replace(of_file, baseline=None)
+    if given.sources:
+        of_file, home = _with_sources(of_file, given), Path.cwd()
+    else:
+        _check_one_source(of_file)
+    return _joined(of_file, limits, given), home
+
+
+def _with_sources(of_file: GateSettings, given: GateOptions) -> GateSettings:
+    """The settings of the file for the source that was typed."""
+    # The baseline of a builder is none of a log that is named here.
+    is_other = given.logs and not of_file.logs
+    return replace(
+        of_file,
+        logs=given.logs,
+        command=given.command or None,
+        import_=given.import_ or None,
+        baseline=None if is_other else of_file.baseline,
+    )
+
+
+def _joined(of_file: GateSettings, limits: GateSettings, given: GateOptions) -> GateSettings:
+    """The settings of the file under the options: limits replace, lists of names add up."""
+    # What the file leaves out of a builder's surroundings is no mistake of a log.
+    skip = () if of_file.logs else of_file.skip
     found = replace(
         of_file,
         **_changed(limits),
         allow=(*of_file.allow, *given.allow),
         fail_on=(*of_file.fail_on, *given.fail_on),
-        skip=(*of_file.skip, *given.skip),
+        skip=(*skip, *given.skip),
     )
     for cause in (*found.allow, *found.fail_on):
         CAUSES[cause]
-    if given.sources:
-        found = replace(
-            found, logs=given.logs, command=given.command or None, import_=given.import_ or None
-        )
-        home = Path.cwd()
-    _check_one_source(found)
-    if found.logs and not given.skip:
-        # What the file leaves out of a builder's surroundings is no mistake of a log.
-        found = replace(found, skip=())
-    return found, home
+    return found
 
 
 def _of_file(folder: Path) -> tuple[GateSettings, Path]:
@@ -98,6 +110,7 @@ def _changed(limits: GateSettings) -> dict[str, object]:
 
 
 def _check_one_source(found: GateSettings) -> None:
+    """Raises InputError for a file that names several; that there is none is said by the gate."""
     sources = [each for each in (found.command, found.import_) if each is not None]
     if len(sources) + bool(found.logs) > 1:
         raise InputError(

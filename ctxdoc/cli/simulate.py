@@ -26,6 +26,7 @@ from ctxdoc.cli.options import (
     SessionOption,
     StrictOption,
     TableFormatOption,
+    typed,
 )
 from ctxdoc.cli.progress import shown_progress
 from ctxdoc.cli.writing import (
@@ -162,20 +163,20 @@ def simulate(
     del debug
     OUTPUTS[form]
     check_plot(plot)
-    refuse_inputs(logs or (), {"--emit": emit, "--plot": plot, "--output": output})
-    _check_emit(emit, strategy or (), placement or ())
+    refuse_inputs(typed(logs), {"--emit": emit, "--plot": plot, "--output": output})
+    _check_emit(emit, typed(strategy), typed(placement))
     # The process ends soon: nothing that refers to itself in circles has to be found before.
     gc.disable()
     with (
         counting(count_tokens, partial(tell_prompts, quiet=quiet)) as counter,
-        shown_progress(logs or (), quiet=quiet) as progress,
+        shown_progress(typed(logs), quiet=quiet) as progress,
     ):
         found = api.simulate(
-            *(logs or ()),
-            strategy=strategy or (),
-            placement=placement or (),
-            sweep=sweeps or (),
-            optimize=optimize or (),
+            *typed(logs),
+            strategy=typed(strategy),
+            placement=typed(placement),
+            sweep=typed(sweeps),
+            optimize=typed(optimize),
             prefix=prefix,
             per_turn=per_turn,
             turns=turns,
