@@ -105,10 +105,7 @@ def _counted(log: Log, count_tokens: bool | TokenCounter) -> Log:
 
 @contextmanager
 def asked_counter(given: Literal[True] | TokenCounter) -> Iterator[TokenCounter]:
-    """The counter that was given, else one of its own: then a Python warning says why counting stopped.
-
-    Raises InputError where there is no key.
-    """
+    """The counter that was given, else one of its own: then a Python warning says why counting stopped."""
     if given is not True:
         yield given
         return

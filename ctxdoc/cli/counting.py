@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 def counting(
     wanted: bool, tell: Callable[[TokenCounter], object]
 ) -> Iterator[TokenCounter | Literal[False]]:
-    """A counter, if that is wanted; `tell` is given it at the end, whatever came of the rest.
-
-    Raises InputError where there is no key.
-    """
+    """A counter, if that is wanted; `tell` is given it at the end, whatever came of the rest."""
     if not wanted:
         yield False
         return
