@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import io
 import os
+import subprocess
+from contextlib import chdir
 from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
@@ -12,6 +14,7 @@ from unittest import mock
 import pytest
 
 from ctxdoc.cli.app import main
+from tests.support.sessions import ROOT
 
 
 class Ended(NamedTuple):
@@ -52,3 +55,10 @@ def call(*words: str | Path, stdin: bytes = b"", **environment: str) -> Ended:
     err.flush()
     assert isinstance(end.value.code, int)
     return Ended(end.value.code, out.bytes.getvalue().decode(), err.bytes.getvalue().decode())
+
+
+def run(*words: str, stdin: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """Calls ctxdoc in the folder of the project, and hands back what a process of its own would."""
+    with chdir(ROOT):
+        code, out, err = call(*words, stdin=stdin, **environment)
+    return subprocess.CompletedProcess(words, code, out.encode(), err.encode())
