@@ -26,7 +26,7 @@ from ctxdoc.cli.options import (
     typed,
 )
 from ctxdoc.cli.progress import shown_progress
-from ctxdoc.cli.settings import GateOptions, chosen_settings
+from ctxdoc.cli.settings import chosen_settings, options_of
 from ctxdoc.cli.writing import refuse_inputs, warn, warn_all, write_bytes, write_report
 from ctxdoc.errors import InputError
 from ctxdoc.gate.run import shareable
@@ -44,6 +44,7 @@ app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_com
 
 @app.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"]})
 def gate(
+    ctx: typer.Context,
     logs: OptionalLogsArgument = None,
     command: Annotated[
         str,
@@ -162,24 +163,7 @@ def gate(
     del debug
     writers = _writers(typed(form) or USUAL, output)
     refuse_inputs(typed(logs), {f"--format {name}": target for name, target in writers})
-    given = GateOptions(
-        logs=typed(logs),
-        command=command,
-        import_=import_,
-        limits={
-            "min-hit-ratio": min_hit_ratio,
-            "max-lost-cost": max_lost_cost,
-            "max-lost-tokens": max_lost_tokens,
-            "max-prefix-tokens": max_prefix_tokens,
-            "max-growth-per-turn": max_growth_per_turn,
-            "timeout": timeout,
-            "baseline": baseline,
-        },
-        allow=typed(allow),
-        fail_on=typed(fail_on),
-        skip=typed(skip),
-    )
-    settings, home = chosen_settings(given)
+    settings, home = chosen_settings(options_of(ctx.params))
     # The process ends soon: nothing that refers to itself in circles has to be found before.
     gc.disable()
     with shown_progress(settings.logs, quiet=quiet) as progress:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
 from ctxdoc.cli import names
+
+
+def asked_of(ctx: typer.Context, function: Callable[..., object]) -> dict[str, Any]:
+    """The options that are parameters of a function: both have the same names. What was not typed is left to
+    the function; whether tokens are counted is a matter of who counts."""
+    parameters = inspect.signature(function).parameters.values()
+    names = {each.name for each in parameters if each.kind is each.KEYWORD_ONLY} - {"count_tokens"}
+    given = {name: value for name, value in ctx.params.items() if value is not None}
+    return {name: given[name] for name in given if name in names}
 
 
 def typed(values: list[str] | None) -> tuple[str, ...]:

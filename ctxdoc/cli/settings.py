@@ -5,13 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ctxdoc.diagnosis.causes import CAUSES
 from ctxdoc.errors import InputError
+from ctxdoc.gate.limits import LIMITS
 from ctxdoc.gate.settings import GateSettings, read_settings, settings_of
+
+SINGLE = (*(limit.name for limit in LIMITS), "timeout", "baseline")
+"""Settings of one value that can be typed."""
 
 
 class GateOptions(Struct, frozen=True, kw_only=True):
@@ -30,6 +35,13 @@ class GateOptions(Struct, frozen=True, kw_only=True):
     def sources(self) -> Sequence[object]:
         """Where requests come from; more than one is a mistake."""
         return [each for each in (self.logs, self.command, self.import_) if each]
+
+
+def options_of(typed: Mapping[str, Any]) -> GateOptions:
+    """The options of the command by the names of its parameters, which are those of the settings."""
+    limits = {name.replace("_", "-"): typed[name] for name in SINGLE}
+    lists = {name: tuple(typed[name] or ()) for name in ("logs", "allow", "fail_on", "skip")}
+    return GateOptions(command=typed["command"], import_=typed["import_"], limits=limits, **lists)
 
 
 def chosen_settings(given: GateOptions) -> tuple[GateSettings, Path]:

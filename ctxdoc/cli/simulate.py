@@ -26,6 +26,7 @@ from ctxdoc.cli.options import (
     SessionOption,
     StrictOption,
     TableFormatOption,
+    asked_of,
     typed,
 )
 from ctxdoc.cli.progress import shown_progress
@@ -47,6 +48,7 @@ app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_com
 
 @app.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"]})
 def simulate(
+    ctx: typer.Context,
     logs: OptionalLogsArgument = None,
     strategy: Annotated[
         list[str] | None,
@@ -68,7 +70,7 @@ def simulate(
             show_default=False,
         ),
     ] = None,
-    sweeps: Annotated[
+    sweep: Annotated[
         list[str] | None,
         typer.Option(
             "--sweep",
@@ -171,26 +173,8 @@ def simulate(
         counting(count_tokens, partial(tell_prompts, quiet=quiet)) as counter,
         shown_progress(typed(logs), quiet=quiet) as progress,
     ):
-        found = api.simulate(
-            *typed(logs),
-            strategy=typed(strategy),
-            placement=typed(placement),
-            sweep=typed(sweeps),
-            optimize=typed(optimize),
-            prefix=prefix,
-            per_turn=per_turn,
-            turns=turns,
-            tool_share=tool_share,
-            payload=payload,
-            gap=gap,
-            output_tokens=output_tokens,
-            seed=seed,
-            session=session,
-            model=model,
-            strict=strict,
-            count_tokens=counter,
-            progress=progress,
-        )
+        asked = asked_of(ctx, api.simulate)
+        found = api.simulate(*typed(logs), **asked, count_tokens=counter, progress=progress)
     warn_all(found.warnings, quiet=quiet)
     write_plot(plot, found.plot)
     _emit(found, emit, quiet=quiet)
