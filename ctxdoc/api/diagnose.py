@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ctxdoc.live.count_tokens import TokenCounter
     from ctxdoc.live.double_send import Plan
 
+# Digits are bounded: a number of thousands of them takes longer to read than a log.
 PAIR = re.compile(r"\s*(\d{1,9})\s*[,:-]\s*(\d{1,9})\s*")
 
 
@@ -48,6 +49,7 @@ class DiagnosisOutcome(Outcome, frozen=True, kw_only=True, dict=True):
         found: Any = self.to_dict()
         pair = {each: f"{found[each]['source']}:{found[each]['line']}" for each in SIDES}
         about: dict[str, Json] = {**pair, "cache": found["cache"]}
+        # A loss has one place and one price: with each cause they would be summed several times over.
         first = {name: found["first_difference"][name] for name in ("section", "json_path", "byte")}
         lost = {"lost_tokens": found["tokens"]["lost"], "lost_cost": found["cost"]["lost"]}
         causes = [{**found["cause"], **first, **lost}, *found["also"]]
@@ -125,6 +127,7 @@ def diagnose(
             if one == two == "-":
                 raise InputError("standard input cannot be both requests", "name one of the files")
             logs = [read_one(one), read_one(two)]
+            # A file of one request is what is asked for; of a session the newest one is the question.
             before, after = (log.requests[-1] for log in logs)
             found = diagnose_pair(before, after, always_diff=diff)
             return DiagnosisOutcome(diagnosis=found, warnings=tuple(_warnings(logs)))

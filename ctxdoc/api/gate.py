@@ -133,10 +133,12 @@ def gate(
         "skip": tuple(skip),
         "timeout": timeout,
     }
+    # As a table of pyproject.toml is read: a wrong value is told in the same words.
     settings = settings_of(values, "gate")
     _check_one_source(settings, build)
     if update and settings.baseline is None:
         raise InputError("--update writes a baseline", "name it with --baseline FILE")
+    # A baseline stands where the caller says, whatever folder a builder runs in.
     lock = baseline_of(settings, Path.cwd(), update=update)
     home = Path(folder) if folder else Path.cwd()
     if build is not None:
@@ -145,6 +147,7 @@ def gate(
         return GateVerdict(outcome=gate_builder(settings, home, lock))
 
     def read_logs() -> Log:
+        # Read where it is replayed: nobody else then holds the bodies, and they are let go one by one.
         return read(*logs, model=model, strict=strict, condense=True, progress=progress)
 
     return _of_log(read_logs, settings, lock, progress)

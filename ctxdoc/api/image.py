@@ -65,6 +65,7 @@ class ImageOutcome(Outcome, frozen=True, kw_only=True, dict=True):
         """How many there are, and what they cost."""
         found: Any = self.to_dict()
         known = [each["tokens"] for each in found["images"] if each.get("tokens") is not None]
+        # Pages of a PDF are a range of tokens, which no sum holds.
         sized = [each for each in found["images"] if "tokens" in each]
         costs = [each.get("lifetime_cost", each.get("cost")) for each in sized]
         whole = None if None in costs else sum(map(Decimal, costs), Decimal(0))
@@ -145,6 +146,7 @@ def _of_images(
     asked = [asked_of(each, rule) for each in names]
     if count_tokens is not False:
         asked = _counted(asked, names, model, count_tokens)
+    # What is asked about was not sent yet: prices are today's.
     tariff = Tariff(model=model, day=datetime.now(UTC).date())
     bill = Bill(model=rule.id, rule=rule, rates=find_rates(tariff, 0), turns=turns)
     sized = [each for each in asked if each.pages is None]

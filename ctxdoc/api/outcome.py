@@ -63,6 +63,7 @@ def drawn(picture: Picture, kind: str) -> bytes:
     """
     if kind not in PICTURES:
         raise InputError(f"no picture is drawn as '{kind}'", f"known: {', '.join(PICTURES)}")
+    # The plotting library takes longer to load than most logs to be replayed.
     from ctxdoc.outputs.plot import write_picture
 
     return write_picture(picture, kind)

@@ -79,6 +79,7 @@ def _read(
     paths = [os.fspath(each) for each in logs if not isinstance(each, Log)]
     if len(logs) == 1 and isinstance(logs[0], Log):
         return logs[0]
+    # Records of one response may stand in two files: only what is read at once is merged.
     if len(paths) < len(logs):
         raise InputError("a log that is read already stands alone", "read all paths at once")
     if not paths:
@@ -89,6 +90,7 @@ def _read(
 
 def _sent_to(model: str, request: Request) -> Request:
     """A request as if it had been sent to another model, and answered by it."""
+    # The model that answered is the one whose rules and prices hold.
     response = replace(request.response, model=model) if request.response else None
     return replace(request, model=model, response=response)
 

@@ -139,6 +139,7 @@ def simulate(
         found.totals.best, found.totals.best_cost
     """
     check_model(model)
+    # Before anything is read: a misspelled strategy is told at once, not after a gigabyte.
     question = question_of(*map(several, (strategy, placement, sweep, optimize)))
     numbers = {
         "prefix": prefix,

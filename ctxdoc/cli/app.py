@@ -35,7 +35,7 @@ FAULT = 70
 INTERRUPTED = 130
 
 
-class Deferred(TyperCommand):
+class DeferredCommand(TyperCommand):
     """A name and a line of help; the command itself is loaded when it is called or completed."""
 
     def make_context(
@@ -43,17 +43,18 @@ class Deferred(TyperCommand):
     ) -> Context:
         """The context of the command that the name stands for."""
         module = import_module(f"ctxdoc.cli.{self.name}")
+        # The context is that of the loaded command, so that parsing, help and completion are its own.
         command = typer.main.get_command(module.app)
         command.name = self.name
         return command.make_context(info_name, args, parent, **extra)
 
 
-class Commands(TyperGroup):
+class CommandGroup(TyperGroup):
     """The commands of ctxdoc, none of them loaded."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands = {name: Deferred(name, help=text) for name, text in COMMANDS.items()}
+        self.commands = {name: DeferredCommand(name, help=text) for name, text in COMMANDS.items()}
 
     def get_params(self, ctx: typer.Context) -> list[Parameter]:  # type: ignore[override]
         """Every parameter, the help option too."""
@@ -61,7 +62,7 @@ class Commands(TyperGroup):
 
 
 app = typer.Typer(
-    cls=Commands,
+    cls=CommandGroup,
     rich_markup_mode=None,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -118,6 +119,7 @@ def _guarded(run: Callable[[], object], words: Sequence[str]) -> int:
     except (KeyboardInterrupt, EOFError):
         return INTERRUPTED
     except SystemExit as end:
+        # Typer ends so, with its own code for wrong arguments.
         return end.code if isinstance(end.code, int) else 2
     except Exception as error:
         _say_fault(error, debug="--debug" in words)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 P = TypeVar("P")
 
 
-class AsTyped:
+class UncheckedValue:
     """Takes texts and flags as they were typed."""
 
     def coerce(self, value: object, param: object, ctx: object) -> object:
@@ -36,7 +36,7 @@ def without_checks(parameters: list[P]) -> list[P]:
     for parameter in parameters:
         descriptor = getattr(parameter, "type_descriptor", None)
         if getattr(descriptor, "annotation", None) in (str, bool, list[str]):
-            parameter._runtime_param = AsTyped()  # type: ignore[attr-defined]
+            parameter._runtime_param = UncheckedValue()  # type: ignore[attr-defined]
     return parameters
 
 

@@ -26,6 +26,7 @@ def counting(
         try:
             yield counter
         finally:
+            # Also where the rest fails: what was asked was asked, and why it stopped may be why.
             tell(counter)
 
 

@@ -95,6 +95,7 @@ def diagnose(
         )
     warn_all(found.warnings, quiet=quiet)
     if live:
+        # Asked with the price in sight: the sending costs money, and the plan says how much at most.
         plan = found.plan_live(diagnostics=diagnostics)
         _agree(found, plan, yes=yes)
         found = found.send_live(plan)

@@ -104,6 +104,7 @@ def _near(name: str) -> Iterator[str]:
     """Names that are spelled like it, and those with a word that is."""
     every = _every_name()
     yield from get_close_matches(name.replace("-", "_"), every, n=3, cutoff=0.6)
+    # "expried" is near no whole name, and near a word of ttl_expired.
     words = {word for known in every for word in known.split("_")}
     for word in get_close_matches(name, words, n=2, cutoff=0.8):
         yield from (known for known in every if word in known.split("_"))

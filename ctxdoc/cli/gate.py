@@ -207,6 +207,7 @@ def _writers(forms: Sequence[str], output: str) -> list[tuple[str, str]]:
 
 
 def _write(report: Report, writers: Sequence[tuple[str, str]], *, no_color: bool) -> None:
+    # In the order of the options; a step summary belongs to the annotations of the same workflow.
     for name, target in writers:
         write_report(report, name, target, no_color=no_color)
         if name == "github":
@@ -220,6 +221,7 @@ def _without_logs(settings: GateSettings) -> dict[str, Any]:
 
 def _updated(found: api.GateVerdict, path: Path) -> api.GateVerdict:
     """The gate with its baseline written."""
+    # Whole or not at all: half a lock file would break the next run.
     found = found.accept(lambda data: write_bytes(path, data, "--baseline"))
     shareable(path)
     return found

@@ -81,6 +81,7 @@ def image(
     OUTPUTS[form]
     check_plot(plot)
     refuse_inputs(what, {"--plot": plot, "--output": output})
+    # Before a log is read: there is no size in it whose steps could be drawn.
     if plot and not any(map(is_image, what)):
         raise InputError("--plot draws the steps of a size", "name a size or a file, not a log")
     # Of logs the function itself says that they are not counted, key or no key.

@@ -38,6 +38,7 @@ def surroundings() -> list[str]:
     from ctxdoc.gate.surroundings import SURROUNDINGS
 
     ids = [each.id for each in SURROUNDINGS]
+    # "hash_seed_1" and "hash_seed_2" are one kind; "home" and "working_folder" are each their own.
     kinds = Counter(name.rpartition("_")[0] for name in ids)
     grouped = (
         name if kinds[kind := name.rpartition("_")[0]] < 2 or not kind else kind for name in ids
@@ -80,6 +81,7 @@ def _writing(report: Report) -> list[str]:
 
     found = []
     for output in OUTPUTS:
+        # An empty report is enough to find out, and no output has to say it a second time.
         try:
             output.write(report, Style())
         except InputError:

@@ -25,6 +25,7 @@ def shown_progress(
     if quiet or sys.stderr is None or not sys.stderr.isatty() or size_of(logs) < LARGE:
         yield None
         return
+    # Only a person who waits pays for the import.
     from rich.console import Console
     from rich.progress import (
         BarColumn,

@@ -192,6 +192,7 @@ def _check_emit(emit: str, strategy: Sequence[str], placement: Sequence[str]) ->
 
 def _emit(found: api.SimulationOutcome, emit: str, *, quiet: bool) -> None:
     if emit:
+        # Counters and numbers have no text: whoever reads the log should not take its words for recorded ones.
         if not found.simulation.session.has_bodies:
             warn("--emit: there are no bodies; placeholders stand for their text", quiet=quiet)
         write_bytes(Path(emit), found.emit(), "--emit")

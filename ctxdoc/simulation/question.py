@@ -73,6 +73,7 @@ class Question(Struct, frozen=True, kw_only=True):
         """All sweeps as one grid, then each optimum by itself."""
         place = self.placement
         if self.sweeps:
+            # Values of one strategy may hang on those of another, so that sweeps make one grid.
             base = base_of(self.strategies, [each.target for each in self.sweeps])
             yield sweep(simulation, base, self.sweeps, place)
         for target, ends in self.optima:

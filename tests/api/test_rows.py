@@ -70,3 +70,26 @@ def test_a_cell_has_the_type_of_what_it_is(
 
 def test_a_cause_is_called_cause() -> None:
     assert named({"id": "tool_order", "title": "t"}) == {"cause": "tool_order", "title": "t"}
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ({"a": 1},),
+        [{"a": 1}, {"b": 1}],
+        [{"a": 1, "b": 2}, {"b": 2, "a": 1}],
+        [{"a": [1]}],
+        [{"a": {"b": 1}}],
+        [{1: 2}],
+        [["a"]],
+    ],
+)
+def test_the_stand_in_for_a_frame_refuses_what_pandas_takes_otherwise(rows: object) -> None:
+    """Or takes with holes in it, or with lists in its cells."""
+    with pytest.raises(TypeError):
+        DataFrame(rows)  # type: ignore[arg-type]
+
+
+def test_the_stand_in_has_the_shape_of_a_frame() -> None:
+    assert DataFrame([]).shape == (0, 0)
+    assert DataFrame([{"a": 1, "b": None}] * 3).shape == (3, 2)
