@@ -15,7 +15,8 @@ import re
 import shlex
 import subprocess
 import sys
-from contextlib import chdir, redirect_stdout
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -61,18 +62,30 @@ def renewed(text: str) -> str:
 
 def typed_again(session: str, names: dict[str, Any]) -> str:
     """A session of the interpreter with every output made anew; `names` are what was defined before."""
-    if importlib.util.find_spec("pandas") is None:
-        sys.modules.setdefault("pandas", frame)
     shown = []
-    for part in doctest.DocTestParser().parse(session):
-        if isinstance(part, str):
-            shown.append(part)
-            continue
-        typed = part.source.rstrip("\n").replace("\n", "\n... ")
-        with redirect_stdout(io.StringIO()) as said:
-            exec(compile(part.source, README.name, "single"), names)
-        shown.append(f">>> {typed}\n{said.getvalue()}")
+    with frames():
+        for part in doctest.DocTestParser().parse(session):
+            if isinstance(part, str):
+                shown.append(part)
+                continue
+            typed = part.source.rstrip("\n").replace("\n", "\n... ")
+            with redirect_stdout(io.StringIO()) as said:
+                exec(compile(part.source, README.name, "single"), names)
+            shown.append(f">>> {typed}\n{said.getvalue()}")
     return "".join(shown)
+
+
+@contextmanager
+def frames() -> Iterator[None]:
+    """Somebody who takes rows as pandas does: pandas, or else the stand-in, while this lasts."""
+    if importlib.util.find_spec("pandas") is not None:
+        yield
+        return
+    sys.modules["pandas"] = frame
+    try:
+        yield
+    finally:
+        del sys.modules["pandas"]
 
 
 def main() -> int:
