@@ -96,6 +96,7 @@ def _settings(request: pytest.FixtureRequest, given: dict[str, Any]) -> GateSett
 
     table, _ = read_settings(request.config.rootpath)
     values: dict[str, Any] = {k: v for k, v in table.items() if k not in SOURCES}
+    # The nearest marker wins: the one of the test over those of its class and module.
     for mark in reversed(list(request.node.iter_markers("ctxdoc"))):
         values.update(mark.kwargs)
     named = {name.replace("_", "-"): value for name, value in {**values, **given}.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "diagnose": "Why the cache was not read: the byte, the price, the fix.",
     "replay": "What a log cost, how it grows, what was missed, what to do.",
-    "simulate": "What trim, clear, compact, offload would cost under caching.",
+    "simulate": "What other ways to manage the context would cost under caching.",
     "image": "What images cost by their size, and what shrinking saves.",
     "gate": "Hold the prefix stable in CI: logs, programs, functions.",
     "record": "Record what a program sends, by a proxy on loopback.",
@@ -35,7 +35,7 @@ FAULT = 70
 INTERRUPTED = 130
 
 
-class Deferred(TyperCommand):
+class DeferredCommand(TyperCommand):
     """A name and a line of help; the command itself is loaded when it is called or completed."""
 
     def make_context(
@@ -43,17 +43,18 @@ class Deferred(TyperCommand):
     ) -> Context:
         """The context of the command that the name stands for."""
         module = import_module(f"ctxdoc.cli.{self.name}")
+        # The context is that of the loaded command, so that parsing, help and completion are its own.
         command = typer.main.get_command(module.app)
         command.name = self.name
         return command.make_context(info_name, args, parent, **extra)
 
 
-class Commands(TyperGroup):
+class CommandGroup(TyperGroup):
     """The commands of ctxdoc, none of them loaded."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands = {name: Deferred(name, help=text) for name, text in COMMANDS.items()}
+        self.commands = {name: DeferredCommand(name, help=text) for name, text in COMMANDS.items()}
 
     def get_params(self, ctx: typer.Context) -> list[Parameter]:  # type: ignore[override]
         """Every parameter, the help option too."""
@@ -61,7 +62,7 @@ class Commands(TyperGroup):
 
 
 app = typer.Typer(
-    cls=Commands,
+    cls=CommandGroup,
     rich_markup_mode=None,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -105,33 +106,37 @@ def root(
 def main(arguments: list[str] | None = None) -> None:
     """Runs the program and exits with its code."""
     words = sys.argv[1:] if arguments is None else arguments
-    sys.exit(_guarded(lambda: app(words, prog_name="ctxdoc"), debug="--debug" in words))
+    sys.exit(_guarded(lambda: app(words, prog_name="ctxdoc"), words))
 
 
-def _guarded(run: Callable[[], object], *, debug: bool) -> int:
+def _guarded(run: Callable[[], object], words: Sequence[str]) -> int:
+    """The exit code of a run; what was typed may have failed to be read as options, so it is looked through."""
     try:
         run()
     except CtxdocError as error:
-        _say(error)
+        _say(error, quiet="--quiet" in words)
         return error.exit_code
     except (KeyboardInterrupt, EOFError):
         return INTERRUPTED
     except SystemExit as end:
+        # Typer ends so, with its own code for wrong arguments.
         return end.code if isinstance(end.code, int) else 2
     except Exception as error:
-        _say_fault(error, debug)
+        _say_fault(error, debug="--debug" in words)
         return FAULT
     return 0
 
 
-def _say(error: CtxdocError) -> None:
-    lines = [f"ctxdoc: nothing was analysed: {error.message}"]
+def _say(error: CtxdocError, *, quiet: bool) -> None:
+    notes = [] if quiet else getattr(error, "__notes__", [])
+    lines = [f"ctxdoc: {note}" for note in notes]
+    lines.append(f"ctxdoc: nothing was analysed: {error.message}")
     if error.hint:
         lines.append(f"  hint: {error.hint}")
     _write_error("\n".join(lines))
 
 
-def _say_fault(error: Exception, debug: bool) -> None:
+def _say_fault(error: Exception, *, debug: bool) -> None:
     """No traceback unless asked for: its lines may hold parts of a prompt."""
     if debug:
         import traceback

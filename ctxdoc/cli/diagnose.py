@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Callable
-from typing import Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from msgspec.structs import replace
 
+from ctxdoc.api import diagnose as api
 from ctxdoc.cli.command import Command
+from ctxdoc.cli.counting import counting, tell_prompts
 from ctxdoc.cli.options import (
     CountOption,
     DebugOption,
@@ -21,20 +21,14 @@ from ctxdoc.cli.options import (
     OutputOption,
     QuietOption,
     StrictOption,
-    check_model,
-    refuse_inputs,
-    skipped_lines,
-    warn,
-    with_api_counts,
-    with_model,
-    write_report,
 )
-from ctxdoc.diagnosis.diagnose import Diagnosis, State, diagnose_log, diagnose_pair
+from ctxdoc.cli.writing import refuse_inputs, warn, warn_all, write_report
 from ctxdoc.errors import InputError
 from ctxdoc.outputs import OUTPUTS
-from ctxdoc.reading.load import read_log
-from ctxdoc.reports.diagnose import diagnosis_report
-from ctxdoc.request.log import Log
+from ctxdoc.pricing.cost import usd_text
+
+if TYPE_CHECKING:
+    from ctxdoc.live.double_send import Plan
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
 
@@ -94,93 +88,37 @@ def diagnose(
     """
     del debug
     OUTPUTS[form]
-    check_model(model)
     refuse_inputs(inputs, {"--output": output})
-    found, skipped = _diagnose(
-        inputs,
-        pair,
-        diff,
-        lambda path: with_api_counts(
-            with_model(read_log([path], strict=strict), model), count_tokens, quiet=quiet
-        ),
-    )
-    for line in skipped:
-        warn(line, quiet=quiet)
+    with counting(count_tokens, partial(tell_prompts, quiet=quiet)) as counter:
+        found = api.diagnose(
+            *inputs, pair=pair, diff=diff, model=model, strict=strict, count_tokens=counter
+        )
+    warn_all(found.warnings, quiet=quiet)
     if live:
-        found = _sent_live(found, yes=yes, diagnostics=diagnostics)
-    write_report(diagnosis_report(found, excerpts=not no_excerpts), form, output, no_color=no_color)
-    if exit_code and found.state is not State.ALIVE:
+        # Asked with the price in sight: the sending costs money, and the plan says how much at most.
+        plan = found.plan_live(diagnostics=diagnostics)
+        _agree(found, plan, yes=yes)
+        found = found.send_live(plan)
+    write_report(found.report(excerpts=not no_excerpts), form, output, no_color=no_color)
+    if exit_code and found.state != "alive":
         raise typer.Exit(1)
 
 
-def _diagnose(
-    inputs: list[str], pair: str, diff: bool, read: Callable[[str], Log]
-) -> tuple[Diagnosis, list[str]]:
-    match inputs:
-        case [path]:
-            log = read(path)
-            numbers = _read_pair(pair, len(log.requests))
-            return diagnose_log(log, numbers, always_diff=diff), skipped_lines(log)
-        case [one, two]:
-            if pair:
-                raise InputError("--pair goes with one log", "give one file, or leave out --pair")
-            if one == two == "-":
-                raise InputError("standard input cannot be both requests", "name one of the files")
-            logs = [read(path) for path in (one, two)]
-            before, after = (log.requests[-1] for log in logs)
-            found = diagnose_pair(before, after, always_diff=diff)
-            return found, [*_several(logs), *(line for log in logs for line in skipped_lines(log))]
-        case _:
-            raise InputError(
-                f"diagnose takes two requests or one log, not {len(inputs)} files",
-                "for many files, join them: cat *.jsonl | ctxdoc diagnose -",
-            )
+def _agree(found: api.DiagnosisOutcome, plan: Plan, *, yes: bool) -> None:
+    """Says what will be sent and its price, and asks; ends the program where the answer is no.
 
-
-def _sent_live(found: Diagnosis, *, yes: bool, diagnostics: bool) -> Diagnosis:
-    """The diagnosis with step 1 done at the API; shows what it will send and its price, and asks."""
-    from ctxdoc.live.double_send import plan_of, send_twice
-    from ctxdoc.reports.base import money_text
-
-    plan = plan_of(found.case, diagnostics=diagnostics)
-    request = found.case.after.request
-    price = f"at most {money_text(plan.most)}" if plan.most is not None else "at no known price"
+    Raises InputError where nobody can be asked.
+    """
+    request = found.diagnosis.case.after.request
+    price = f"at most {usd_text(plan.most)}" if plan.most is not None else "at no known price"
     about = (
         f"--live sends {request.source}:{request.line} to {plan.body['model']}, about {plan.tokens:,} tokens "
         f"and an answer of {plan.longest:,} at most, twice or up to {plan.count} times, {price}"
     )
-    if not yes:
-        if not sys.stdin.isatty():
-            raise InputError(about, "say --yes where nobody can be asked")
-        typer.confirm(f"{about}. Send it?", abort=True, err=True)
-    else:
+    if yes:
+        # What costs money is told even to those who want no warnings.
         warn(about, quiet=False)
-    import anthropic
-
-    try:
-        client = anthropic.Anthropic(max_retries=0)
-    except anthropic.AnthropicError as error:
-        raise InputError("--live: there is no key", "set ANTHROPIC_API_KEY") from error
-    with client:
-        return replace(found, double_send=send_twice(plan, found.case, client))
-
-
-def _read_pair(pair: str, count: int) -> tuple[int, int] | None:
-    if not pair:
-        return None
-    found = re.fullmatch(r"\s*(\d{1,9})\s*[,:-]\s*(\d{1,9})\s*", pair)
-    numbers = (int(found[1]), int(found[2])) if found else (0, 0)
-    if not 1 <= numbers[0] < numbers[1] <= count:
-        raise InputError(
-            f"--pair '{pair}' does not name two of the {count} requests",
-            f"write the earlier one first, from 1 to {count}, as in --pair 1,2",
-        )
-    return numbers
-
-
-def _several(logs: list[Log]) -> list[str]:
-    return [
-        f"{log.requests[0].source} holds {len(log.requests)} requests; the last one is taken"
-        for log in logs
-        if len(log.requests) > 1
-    ]
+    elif not sys.stdin.isatty():
+        raise InputError(about, "say --yes where nobody can be asked")
+    else:
+        typer.confirm(f"{about}. Send it?", abort=True, err=True)

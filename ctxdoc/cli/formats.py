@@ -5,7 +5,8 @@ from __future__ import annotations
 import typer
 
 from ctxdoc.cli.command import Command
-from ctxdoc.cli.options import FormatOption, NoColorOption, OutputOption, write_report
+from ctxdoc.cli.options import FormatOption, NoColorOption, OutputOption
+from ctxdoc.cli.writing import write_report
 from ctxdoc.outputs import OUTPUTS
 from ctxdoc.reading.formats import FORMATS
 from ctxdoc.reports.base import Notes, Report, Table

@@ -4,66 +4,48 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from msgspec.structs import replace
 
+from ctxdoc.api import gate as api
+from ctxdoc.cli import names
 from ctxdoc.cli.command import Command
 from ctxdoc.cli.options import (
     DebugOption,
     ExcerptsOption,
     ModelOption,
     NoColorOption,
+    OptionalLogsArgument,
     OutputOption,
     QuietOption,
     StrictOption,
-    check_model,
-    refuse_inputs,
-    skipped_lines,
-    warn,
-    with_model,
-    write_bytes,
-    write_report,
+    typed,
 )
 from ctxdoc.cli.progress import shown_progress
-from ctxdoc.diagnosis.causes import CAUSES
+from ctxdoc.cli.settings import chosen_settings, options_of
+from ctxdoc.cli.writing import refuse_inputs, warn, warn_all, write_bytes, write_report
 from ctxdoc.errors import InputError
-from ctxdoc.gate.baseline import Lock
-from ctxdoc.gate.checks import GateOutcome
-from ctxdoc.gate.run import baseline_of, gate_builder, gate_log, shareable, updated
-from ctxdoc.gate.settings import GateSettings, read_settings, settings_of
+from ctxdoc.gate.run import shareable
+from ctxdoc.gate.settings import GateSettings
 from ctxdoc.outputs import OUTPUTS, Style
-from ctxdoc.reading.files import size_of
-from ctxdoc.reading.load import read_log
 from ctxdoc.reports.base import Report
-from ctxdoc.reports.gate import gate_report
-from ctxdoc.request.log import Log
+
+USUAL = ("text",)
+"""How the report is written where nothing else is said."""
+BUILDERS = (".py", ".toml", ".js", ".ts", ".mjs", ".sh")
+"""Ends of the names of files that a builder, or the settings, can stand in."""
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
 
 
-def _complete_cause() -> list[str]:
-    return list(CAUSES.names)
-
-
-def _complete_format() -> list[str]:
-    return [name for name in OUTPUTS.names if name != "csv"]
-
-
 @app.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"]})
 def gate(
-    logs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[LOG...]",
-            help="Recorded requests of any known format. '-' is standard input.",
-            show_default=False,
-        ),
-    ] = None,
+    ctx: typer.Context,
+    logs: OptionalLogsArgument = None,
     command: Annotated[
         str,
         typer.Option(
@@ -115,7 +97,7 @@ def gate(
             "--allow",
             metavar="CAUSE",
             help="Do not break on this cause.",
-            autocompletion=_complete_cause,
+            autocompletion=names.causes,
             show_default=False,
         ),
     ] = None,
@@ -125,7 +107,7 @@ def gate(
             "--fail-on",
             metavar="CAUSE",
             help="Break on this cause too.",
-            autocompletion=_complete_cause,
+            autocompletion=names.causes,
             show_default=False,
         ),
     ] = None,
@@ -134,7 +116,8 @@ def gate(
         typer.Option(
             "--skip",
             metavar="SURROUNDING",
-            help="Do not run the builder in this one: home, working_folder, locale, time_zone …",
+            help="Do not run the builder in this one: {surroundings}.",
+            autocompletion=names.surroundings,
             show_default=False,
         ),
     ] = None,
@@ -146,8 +129,8 @@ def gate(
         typer.Option(
             "--format",
             metavar="NAME[=FILE]",
-            help="text, json, markdown, html, github, sarif or junit; several with a file each.",
-            autocompletion=_complete_format,
+            help="How to write the report: {outputs_of_checks}; several with a file each.",
+            autocompletion=names.outputs_of_checks,
             show_default=False,
         ),
     ] = None,
@@ -163,8 +146,7 @@ def gate(
 
     A log breaks the gate when a prefix that should have stayed the same was lost; moved breakpoints,
     appended turns and other sampling settings never do. A builder is run again and again while all
-    around it changes: hash seed, folder, HOME, time zone, language, clock. Settings stand in
-    [tool.ctxdoc.gate] of pyproject.toml as well.
+    around it changes, be it {surroundings}. Settings stand in [tool.ctxdoc.gate] of pyproject.toml as well.
 
     \b
     Examples:
@@ -179,41 +161,28 @@ def gate(
     asked for could not be checked.
     """
     del debug
-    writers = _writers(form or ["text"], output)
-    check_model(model)
-    for name, target in writers:
-        refuse_inputs(logs or (), {f"--format {name}": target})
-    numbers = {
-        "min-hit-ratio": _ratio(min_hit_ratio),
-        "max-lost-cost": max_lost_cost,
-        "max-lost-tokens": max_lost_tokens.replace("_", ""),
-        "max-prefix-tokens": max_prefix_tokens.replace("_", ""),
-        "max-growth-per-turn": max_growth_per_turn.replace("_", ""),
-        "timeout": timeout,
-        "baseline": baseline,
-    }
-    lists = {"allow": allow or [], "fail-on": fail_on or [], "skip": skip or []}
-    settings, home = _settings(numbers, lists, {"command": command, "import": import_}, logs)
-    lock_path = Path(settings.baseline) if settings.baseline else None
-    if update and lock_path is None:
-        raise InputError("--update writes a baseline", "name it with --baseline FILE")
-    lock = baseline_of(settings, Path.cwd(), update=update)
-    if settings.command is not None or settings.import_ is not None:
-        gated = gate_builder(settings, home, lock)
-    else:
-        gated = _of_log(settings, model, lock, strict=strict, quiet=quiet)
-    if update and lock_path is not None:
-        path = lock_path
-        gated = updated(gated, lambda data: write_bytes(path, data, "--baseline"))
-        shareable(path)
-    settings_file = _place_of(settings, home)
-    report = gate_report(gated, excerpts=not no_excerpts, settings_file=settings_file)
-    for name, target in writers:
-        write_report(report, name, target, no_color=no_color)
-        if name == "github":
-            _summarize(report)
-    if gated.exit_code:
-        raise typer.Exit(gated.exit_code)
+    writers = _writers(typed(form) or USUAL, output)
+    refuse_inputs(typed(logs), {f"--format {name}": target for name, target in writers})
+    settings, home = chosen_settings(options_of(ctx.params))
+    # The process ends soon: nothing that refers to itself in circles has to be found before.
+    gc.disable()
+    with shown_progress(settings.logs, quiet=quiet) as progress:
+        found = api.gate(
+            *settings.logs,
+            **_without_logs(settings),
+            folder=home,
+            update=update,
+            model=model,
+            strict=strict,
+            progress=progress,
+        )
+    warn_all(found.warnings, quiet=quiet)
+    if update and settings.baseline:
+        found = _updated(found, Path(settings.baseline))
+    report = found.report(excerpts=not no_excerpts, settings_file=_home_of(settings, home))
+    _write(report, writers, no_color=no_color)
+    if found.exit_code:
+        raise typer.Exit(found.exit_code)
 
 
 def _writers(forms: Sequence[str], output: str) -> list[tuple[str, str]]:
@@ -224,8 +193,7 @@ def _writers(forms: Sequence[str], output: str) -> list[tuple[str, str]]:
     found = []
     for text in forms:
         name, _, target = text.partition("=")
-        OUTPUTS[name]
-        found.append((name, target or output))
+        found.append((OUTPUTS[name].id, target or output))
     targets = [target for _, target in found]
     if len(set(targets)) < len(targets):
         raise InputError(
@@ -233,94 +201,30 @@ def _writers(forms: Sequence[str], output: str) -> list[tuple[str, str]]:
         )
     if output and output not in targets:
         raise InputError("--output has no format left", "leave out the file of one --format")
-    if any(name == "csv" for name, _ in found):
+    if "csv" in dict(found):
         raise InputError("the gate has no table for csv", "json, sarif and junit are for programs")
     return found
 
 
-def _ratio(text: str) -> str:
-    if not text.endswith("%"):
-        return text
-    try:
-        return str(float(text[:-1]) / 100)
-    except ValueError:
-        return text
+def _write(report: Report, writers: Sequence[tuple[str, str]], *, no_color: bool) -> None:
+    # In the order of the options; a step summary belongs to the annotations of the same workflow.
+    for name, target in writers:
+        write_report(report, name, target, no_color=no_color)
+        if name == "github":
+            _summarize(report)
 
 
-def _settings(
-    numbers: Mapping[str, str],
-    lists: Mapping[str, Sequence[str]],
-    sources: Mapping[str, str],
-    logs: Sequence[str] | None,
-) -> tuple[GateSettings, Path]:
-    """The options over the table of pyproject.toml, and the folder that its paths start from."""
-    folder = Path.cwd()
-    table, path = read_settings(folder)
-    found = settings_of(table, f"{path}, [tool.ctxdoc.gate]") if table else GateSettings()
-    own = settings_of({name: value for name, value in numbers.items() if value}, "options")
-    given = {name: value for name, value in sources.items() if value}
-    if len(given) + bool(logs) > 1:
-        raise InputError("more than one source of requests", "name a log, --command or --import")
-    changed = {
-        field: getattr(own, field)
-        for field in own.__struct_fields__
-        if getattr(own, field) != getattr(GateSettings(), field)
-    }
-    home = path.parent if table and path is not None else folder
-    if found.baseline is not None and home != folder:
-        # Paths of the file start from its folder, those of the command line from here.
-        found = replace(found, baseline=os.path.relpath(home / found.baseline, folder))
-    if logs and not found.logs:
-        # The baseline of a builder is none of a log that is named here.
-        found = replace(found, baseline=None)
-    joined = {
-        "allow": (*found.allow, *lists["allow"]),
-        "fail_on": (*found.fail_on, *lists["fail-on"]),
-        "skip": (*found.skip, *lists["skip"]),
-    }
-    found = replace(found, **changed, **joined)
-    for cause in (*found.allow, *found.fail_on):
-        CAUSES[cause]
-    if given or logs:
-        found = replace(
-            found,
-            logs=tuple(logs or ()),
-            command=given.get("command"),
-            import_=given.get("import"),
-        )
-        home = folder
-    count = (found.command is not None) + (found.import_ is not None) + bool(found.logs)
-    if count != 1:
-        raise InputError(
-            "more than one source in pyproject.toml" if count else "there are no requests to check",
-            "name a log, or give --command or --import",
-        )
-    if found.logs and lists["skip"]:
-        raise InputError("--skip goes with --command and --import", "a log has no surroundings")
-    return found, home
+def _without_logs(settings: GateSettings) -> dict[str, Any]:
+    fields = (name for name in settings.__struct_fields__ if name != "logs")
+    return {name: getattr(settings, name) for name in fields}
 
 
-def _of_log(
-    settings: GateSettings, model: str, lock: Lock | None, *, strict: bool, quiet: bool
-) -> GateOutcome:
-    # As in a replay: nothing here refers to itself in circles.
-    gc.disable()
-    logs = list(settings.logs)
-    size = size_of(logs) if not quiet else 0
-    with shown_progress(size, quiet=quiet) as begin:
-        reading = begin("reading", size) if begin else None
-
-        def read() -> Log:
-            return with_model(read_log(logs, strict=strict, condense=True, progress=reading), model)
-
-        def replaying(count: int) -> Callable[[int], None]:
-            assert begin is not None
-            return begin("replaying", count)
-
-        gated, log = gate_log(read, settings, lock, replaying if begin else None)
-    for line in skipped_lines(log):
-        warn(line, quiet=quiet)
-    return gated
+def _updated(found: api.GateVerdict, path: Path) -> api.GateVerdict:
+    """The gate with its baseline written."""
+    # Whole or not at all: half a lock file would break the next run.
+    found = found.accept(lambda data: write_bytes(path, data, "--baseline"))
+    shareable(path)
+    return found
 
 
 def _summarize(report: Report) -> None:
@@ -336,16 +240,19 @@ def _summarize(report: Report) -> None:
         warn(f"cannot write the step summary: {error.strerror or error}", quiet=False)
 
 
-def _place_of(settings: GateSettings, home: Path) -> str:
-    """The file that a finding without a log belongs to: the builder's own, else the settings; code
-    scanning wants one."""
-    names = []
-    if settings.import_ is not None:
-        names.append(settings.import_.partition(":")[0].replace(".", "/") + ".py")
-    names += (settings.command or "").split()
-    for name in (*names, "pyproject.toml"):
+def _home_of(settings: GateSettings, home: Path) -> str:
+    """The file that a finding without a log belongs to, by its path from here: the builder's own, else the
+    settings; code scanning wants one."""
+    for name in (*_builder_files(settings), "pyproject.toml"):
         path = home / name
-        if path.is_file() and path.suffix in (".py", ".toml", ".js", ".ts", ".mjs", ".sh"):
+        if path.is_file() and path.suffix in BUILDERS:
             with suppress(ValueError):
                 return str(path.relative_to(Path.cwd()))
     return ""
+
+
+def _builder_files(settings: GateSettings) -> Iterator[str]:
+    """What may be the name of a builder's file: its module, and every word of a command."""
+    if settings.import_ is not None:
+        yield settings.import_.partition(":")[0].replace(".", "/") + ".py"
+    yield from (settings.command or "").split()

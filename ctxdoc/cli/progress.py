@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+
+from ctxdoc.reading.files import size_of
 
 LARGE = 20_000_000
 """Bytes from which on reading takes long enough to be shown."""
@@ -13,14 +15,17 @@ Tell = Callable[[int], None]
 
 
 @contextmanager
-def shown_progress(size: int, *, quiet: bool) -> Iterator[Callable[[str, int], Tell] | None]:
+def shown_progress(
+    logs: Sequence[str], *, quiet: bool
+) -> Iterator[Callable[[str, int], Tell] | None]:
     """Starts a bar with a title and its total, and hands back what moves it on.
 
     None where no person waits: standard error is no terminal, the log is small, or --quiet.
     """
-    if quiet or size < LARGE or sys.stderr is None or not sys.stderr.isatty():
+    if quiet or sys.stderr is None or not sys.stderr.isatty() or size_of(logs) < LARGE:
         yield None
         return
+    # Only a person who waits pays for the import.
     from rich.console import Console
     from rich.progress import (
         BarColumn,

@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 import typer
 
 from ctxdoc.cli.command import Command
-from ctxdoc.cli.options import DebugOption, QuietOption, warn
+from ctxdoc.cli.options import DebugOption, QuietOption
+from ctxdoc.cli.writing import warn
 from ctxdoc.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ OFFICIAL = "https://api.anthropic.com"
 VARIABLES = ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_URL", "ANTHROPIC_API_BASE")
 """The Anthropic SDKs and Claude Code; langchain-anthropic; litellm."""
 DIRECT = ("NO_PROXY", "no_proxy")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
 
@@ -119,7 +121,8 @@ def _check_upstream(url: str, port: int) -> None:
         number = parts.port
     except ValueError as error:
         raise InputError("the upstream is no URL", hint) from error
-    if parts.username is not None or parts.password is not None:
+    # First what is secret: no later message may repeat it.
+    if "@" in parts.netloc:
         raise InputError(
             "the upstream holds a name or a password",
             "give it to the program, as a header or a key",
@@ -128,7 +131,7 @@ def _check_upstream(url: str, port: int) -> None:
         raise InputError(f"the upstream '{url}' is no URL", hint)
     if parts.query or parts.fragment:
         raise InputError("the upstream has a query or a fragment", hint)
-    if port and number == port and parts.hostname in ("127.0.0.1", "localhost", "::1"):
+    if (parts.hostname, number) in {(host, port) for host in LOOPBACK}:
         raise InputError(
             f"the upstream {url} is the proxy itself", "unset it, or take another --port"
         )

@@ -348,9 +348,9 @@ def test_a_diagnosis_loads_none_of_the_heavy_libraries() -> None:
 
 def test_a_fault_of_the_program_ends_with_70_and_no_traceback() -> None:
     code = (
-        "import sys\nimport ctxdoc.cli.app as a\nimport ctxdoc.cli.diagnose as d\n"
+        "import sys\nimport ctxdoc.cli.app as a\nimport ctxdoc.api.diagnose as d\n"
         "def broken(*_, **__): raise RuntimeError('secret prompt text')\n"
-        "d.read_log = broken\nsys.argv = ['ctxdoc', 'diagnose', 'x.json']\na.main()"
+        "d.read = broken\nsys.argv = ['ctxdoc', 'diagnose', 'x.json']\na.main()"
     )
     ended = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, cwd=ROOT, timeout=60, check=False

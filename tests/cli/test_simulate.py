@@ -15,7 +15,7 @@ from PIL import Image
 
 from ctxdoc.simulation.placements import PLACEMENTS
 from ctxdoc.simulation.strategies import STRATEGIES
-from tests.cli.test_cli import run
+from tests.support.program import run
 from tests.support.sessions import ROOT, SESSION
 
 LOG = str(SESSION.relative_to(ROOT))

@@ -1,0 +1,195 @@
+"""`ctxdoc.simulate`: what other ways to manage the context would have cost."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from ctxdoc.api.outcome import (
+    Names,
+    Outcome,
+    collector_paused,
+    drawn,
+    noting,
+    several,
+    skipped_lines,
+)
+from ctxdoc.api.read import Progress, Source, check_model, names_of, read
+from ctxdoc.api.rows import Row, rows_of, rows_of_records
+from ctxdoc.errors import InputError
+from ctxdoc.reports.base import Report
+from ctxdoc.reports.simulate import pictures_of, simulate_report
+from ctxdoc.simulation.compare import Comparison
+from ctxdoc.simulation.emit import iter_lines
+from ctxdoc.simulation.history.from_log import recorded_session
+from ctxdoc.simulation.history.from_numbers import made_session
+from ctxdoc.simulation.question import Question, option_of, question_of, shape_of
+from ctxdoc.simulation.run import Simulation
+
+if TYPE_CHECKING:
+    from ctxdoc.live.count_tokens import TokenCounter
+
+
+class SimulationTotals(Struct, frozen=True, kw_only=True):
+    """A simulation in one line; USD."""
+
+    requests: int
+    billed: Decimal | None
+    """By the reported counters; None where some are missing."""
+    keep: Decimal | None
+    """With everything kept."""
+    best: str | None
+    """The cheapest that can be done, as `strategy` takes it."""
+    best_cost: Decimal | None
+
+
+class SimulationOutcome(Outcome, frozen=True, kw_only=True, dict=True):
+    """What each strategy would have cost, and what it hides from the model."""
+
+    comparison: Comparison
+    simulation: Simulation
+    question: Question
+    logs: tuple[str, ...]
+    """As they were given, for the commands that the report shows."""
+
+    @property
+    def totals(self) -> SimulationTotals:
+        """What was paid, and what is cheapest."""
+        compared, best = self.comparison, self.comparison.best
+        return SimulationTotals(
+            requests=len(compared.session.calls),
+            billed=compared.billed,
+            keep=compared.keep.cost,
+            best=best.text if best else None,
+            best_cost=best.cost if best else None,
+        )
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """The strategies in the order in which they were compared, with the columns of `--format csv`."""
+        return rows_of_records(self.report().records)
+
+    @cached_property
+    def findings(self) -> list[Row]:
+        """What the API would refuse and what is not counted, by strategy."""
+        found: Any = self.to_dict()
+        return rows_of(
+            {"strategy": row["strategy"], "placement": row["placement"], **warning}
+            for row in found["rows"]
+            for warning in row["warnings"]
+        )
+
+    def report(self, *, excerpts: bool = True, verbose: bool = False) -> Report:
+        """What all outputs write; `verbose` lists what the model would not see."""
+        return simulate_report(self.comparison, verbose=verbose, excerpts=excerpts, logs=self.logs)
+
+    def plot(self, kind: str = "png") -> bytes:
+        """Cost and prompts as a picture, png or svg; of a search its curve or field.
+
+        Raises InputError where a search has nothing to draw.
+        """
+        picture = next(iter(pictures_of(self.comparison)), None)
+        if picture is None:
+            raise InputError("there is nothing to draw", "a curve needs one parameter, a grid two")
+        return drawn(picture, kind)
+
+    def emit(self) -> bytes:
+        """The requests of the one strategy as a log, a line each.
+
+        Raises InputError unless there is one, under a placement that a request can carry.
+        """
+        specs = self.question.emitted()
+        return b"".join(iter_lines(self.simulation, specs, self.question.placement))
+
+
+def simulate(
+    *logs: Source,
+    strategy: Names = (),
+    placement: Names = (),
+    sweep: Names = (),
+    optimize: Names = (),
+    prefix: int | None = None,
+    per_turn: int | None = None,
+    turns: int | None = None,
+    tool_share: float | None = None,
+    payload: int | None = None,
+    gap: float | None = None,
+    output_tokens: int | None = None,
+    seed: int | None = None,
+    session: str = "",
+    model: str = "",
+    strict: bool = False,
+    count_tokens: bool | TokenCounter = False,
+    progress: Progress | None = None,
+) -> SimulationOutcome:
+    """What each way to manage the context would have cost on a session, under caching and without.
+
+    Either logs, or a made-up session, of which turn k sends prefix + per_turn·k tokens: numbers are tokens,
+    `gap` is seconds between two requests, `tool_share` runs from 0 to 1. `strategy`, `placement`, `sweep` and
+    `optimize` are one text or several, as the options take them; without a strategy all that apply are
+    compared.
+
+    Raises InputError for what cannot be read or makes no session, UnknownNameError for a name that there is
+    not, NoRequestError where no request can be simulated.
+
+        found = ctxdoc.simulate("agent.jsonl", strategy=["clear:keep=3", "offload"])
+        found.totals.best, found.totals.best_cost
+    """
+    check_model(model)
+    # Before anything is read: a misspelled strategy is told at once, not after a gigabyte.
+    question = question_of(*map(several, (strategy, placement, sweep, optimize)))
+    numbers = {
+        "prefix": prefix,
+        "per_turn": per_turn,
+        "turns": turns,
+        "tool_share": tool_share,
+        "payload": payload,
+        "gap": gap,
+        "output": output_tokens,
+        "seed": seed,
+    }
+    given = {name: number for name, number in numbers.items() if number is not None}
+    _check_one_source(logs, given)
+    warnings: tuple[str, ...] = ()
+    with collector_paused():
+        if given:
+            simulation = Simulation(made_session(shape_of(given, model)))
+        else:
+            log = read(
+                *logs,
+                model=model,
+                strict=strict,
+                count_tokens=count_tokens,
+                condense=True,
+                progress=progress,
+            )
+            warnings = skipped_lines(log)
+            with noting(warnings):
+                simulation = Simulation(recorded_session(log, only=session))
+            # The session has all that is needed; a log that was read here is gone.
+            del log
+        comparison = question.answer(simulation)
+    return SimulationOutcome(
+        comparison=comparison,
+        simulation=simulation,
+        question=question,
+        logs=names_of(logs),
+        warnings=warnings,
+    )
+
+
+def _check_one_source(logs: tuple[Source, ...], given: dict[str, int | float]) -> None:
+    """Raises InputError for a log and a made-up session at once, and for neither."""
+    if given and logs:
+        raise InputError(
+            f"{option_of(next(iter(given)))} goes with a made-up session, and there is a log",
+            "leave out one of them",
+        )
+    if not given and not logs:
+        raise InputError(
+            "there is neither a log nor a made-up session",
+            "name a log, or give --prefix, --per-turn and --turns",
+        )
