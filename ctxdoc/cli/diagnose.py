@@ -140,7 +140,7 @@ def _diagnose(
 def _sent_live(found: Diagnosis, *, yes: bool, diagnostics: bool) -> Diagnosis:
     """The diagnosis with step 1 done at the API; shows what it will send and its price, and asks."""
     from ctxdoc.live.double_send import plan_of, send_twice
-    from ctxdoc.reports.base import money_text
+    from ctxdoc.outputs.numbers import money_text
 
     plan = plan_of(found.case, diagnostics=diagnostics)
     request = found.case.after.request

@@ -37,9 +37,9 @@ from ctxdoc.gate.checks import GateOutcome
 from ctxdoc.gate.run import baseline_of, gate_builder, gate_log, shareable, updated
 from ctxdoc.gate.settings import GateSettings, read_settings, settings_of
 from ctxdoc.outputs import OUTPUTS, Style
+from ctxdoc.outputs.report import Report
 from ctxdoc.reading.files import size_of
 from ctxdoc.reading.load import read_log
-from ctxdoc.reports.base import Report
 from ctxdoc.reports.gate import gate_report
 from ctxdoc.request.log import Log
 

@@ -32,11 +32,11 @@ from ctxdoc.errors import InputError
 from ctxdoc.images.ask import PICTURE_NAMES, SIZE, AskedImage, asked_of, faults_of_many, image_block
 from ctxdoc.images.file import Picture
 from ctxdoc.outputs import OUTPUTS
+from ctxdoc.outputs.report import Report
 from ctxdoc.pricing.rates import find_rates
 from ctxdoc.pricing.tariff import Tariff
 from ctxdoc.providers import find_model
 from ctxdoc.reading.load import read_log
-from ctxdoc.reports.base import Report
 from ctxdoc.reports.image import Bill, curve_of, image_report, log_report
 from ctxdoc.simulation.history.from_log import recorded_session
 from ctxdoc.simulation.history.from_numbers import MODEL

@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from ctxdoc.errors import InputError, UnknownNameError
 from ctxdoc.outputs import OUTPUTS, Style
+from ctxdoc.outputs.printable import harmless
+from ctxdoc.outputs.report import Report
 from ctxdoc.providers import PROVIDERS, find_model
-from ctxdoc.reports.base import Report
-from ctxdoc.reports.printable import harmless
 from ctxdoc.request.log import Log
 from ctxdoc.request.request import Request
 

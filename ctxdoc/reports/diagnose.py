@@ -12,19 +12,9 @@ from ctxdoc.diagnosis.diagnose import Diagnosis, LiveSending, State
 from ctxdoc.diagnosis.evidence import QUOTED, duration_text
 from ctxdoc.diagnosis.find import Finding
 from ctxdoc.diagnosis.loss import wasted_tokens
-from ctxdoc.reports.base import (
-    Fields,
-    Headline,
-    Notes,
-    Part,
-    Report,
-    Row,
-    Table,
-    money_json,
-    money_text,
-    one_line,
-    tokens_text,
-)
+from ctxdoc.outputs.numbers import money_json, money_text, tokens_text
+from ctxdoc.outputs.printable import one_line
+from ctxdoc.outputs.report import Fields, Headline, Notes, Part, Report, Row, Table
 from ctxdoc.reports.excerpt import excerpt, snippet_of
 from ctxdoc.request.codec import Json
 from ctxdoc.request.request import Request, Section

@@ -10,7 +10,9 @@ from ctxdoc.diagnosis.causes import CAUSES
 from ctxdoc.gate.checks import STABLE, Breach, Check, GateOutcome, Verdict
 from ctxdoc.gate.limits import Value
 from ctxdoc.gate.surroundings import SURROUNDINGS
-from ctxdoc.reports.base import (
+from ctxdoc.outputs.numbers import counted, money_json, money_text, tokens_text
+from ctxdoc.outputs.printable import one_line
+from ctxdoc.outputs.report import (
     Annotation,
     CheckResult,
     Checks,
@@ -22,11 +24,6 @@ from ctxdoc.reports.base import (
     Row,
     Rule,
     Table,
-    counted,
-    money_json,
-    money_text,
-    one_line,
-    tokens_text,
 )
 from ctxdoc.reports.diagnose import said
 from ctxdoc.reports.excerpt import excerpt, snippet_of

@@ -20,25 +20,12 @@ from ctxdoc.images.size import (
     short_side,
     smaller_sizes,
 )
+from ctxdoc.outputs.numbers import counted, money_json, money_text, tokens_text
+from ctxdoc.outputs.report import Curve, Curves, Fields, Headline, Notes, Panel, Part, Report, Table
+from ctxdoc.outputs.report import Row as Line
 from ctxdoc.pricing.rates import MILLION
 from ctxdoc.pricing.table import Rates
 from ctxdoc.providers import ModelRule
-from ctxdoc.reports.base import (
-    Curve,
-    Curves,
-    Fields,
-    Headline,
-    Notes,
-    Panel,
-    Part,
-    Report,
-    Table,
-    counted,
-    money_json,
-    money_text,
-    tokens_text,
-)
-from ctxdoc.reports.base import Row as Line
 from ctxdoc.request.codec import Json
 from ctxdoc.simulation.images import SessionImage
 

@@ -13,21 +13,11 @@ from ctxdoc.ledger.fidelity import Fidelity
 from ctxdoc.ledger.ledger import Ledger
 from ctxdoc.ledger.request_cost import RequestCost
 from ctxdoc.ledger.totals import Idle, Loss, Sum, Tokens, Totals, idle_of, losses_of, totals_of
+from ctxdoc.outputs.numbers import counted, money_text, share_text, tokens_text
+from ctxdoc.outputs.report import Fields, Headline, Notes, Part, Report, Table
+from ctxdoc.outputs.report import Row as Line
 from ctxdoc.providers.rules import short_model_id
 from ctxdoc.replay.sessions import short_name
-from ctxdoc.reports.base import (
-    Fields,
-    Headline,
-    Notes,
-    Part,
-    Report,
-    Table,
-    counted,
-    money_text,
-    share_text,
-    tokens_text,
-)
-from ctxdoc.reports.base import Row as Line
 from ctxdoc.reports.blocks import kind_name, kinds_of, label_of, unused_names
 from ctxdoc.reports.chart import chart_of
 from ctxdoc.reports.growth import growth_rows

@@ -6,9 +6,15 @@ import shlex
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from ctxdoc.pricing.cost import dollars
-from ctxdoc.providers.rules import short_model_id
-from ctxdoc.reports.base import (
+from ctxdoc.outputs.numbers import (
+    change_text,
+    counted,
+    money_text,
+    share_text,
+    short_text,
+    tokens_text,
+)
+from ctxdoc.outputs.report import (
     Curve,
     Curves,
     Fields,
@@ -20,14 +26,10 @@ from ctxdoc.reports.base import (
     Records,
     Report,
     Table,
-    change_text,
-    counted,
-    money_text,
-    share_text,
-    short_text,
-    tokens_text,
 )
-from ctxdoc.reports.base import Row as Line
+from ctxdoc.outputs.report import Row as Line
+from ctxdoc.pricing.cost import dollars
+from ctxdoc.providers.rules import short_model_id
 from ctxdoc.reports.blocks import first_line
 from ctxdoc.reports.json.simulate import parameters_json, row_json, simulate_json
 from ctxdoc.request.codec import Json

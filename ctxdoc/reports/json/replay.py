@@ -22,7 +22,8 @@ from ctxdoc.ledger.totals import (
     losses_of,
     totals_of,
 )
-from ctxdoc.reports.base import Records, money_json
+from ctxdoc.outputs.numbers import money_json
+from ctxdoc.outputs.report import Records
 from ctxdoc.reports.blocks import kind_name, label_of, unused_names
 from ctxdoc.reports.diagnose import said
 from ctxdoc.request.codec import Json
