@@ -37,7 +37,10 @@ from ctxdoc.pricing.rates import find_rates
 from ctxdoc.pricing.tariff import Tariff
 from ctxdoc.providers import find_model
 from ctxdoc.reading.load import read_log
-from ctxdoc.reports.image import Bill, curve_of, image_report, log_report
+from ctxdoc.reports.bill import Bill
+from ctxdoc.reports.image import image_report
+from ctxdoc.reports.image_curve import curve_of
+from ctxdoc.reports.image_log import log_report
 from ctxdoc.simulation.history.from_log import recorded_session
 from ctxdoc.simulation.history.from_numbers import MODEL
 from ctxdoc.simulation.images import images_of, request_faults

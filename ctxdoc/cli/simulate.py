@@ -36,7 +36,8 @@ from ctxdoc.errors import InputError
 from ctxdoc.outputs import OUTPUTS
 from ctxdoc.reading.files import size_of
 from ctxdoc.reading.load import read_log
-from ctxdoc.reports.simulate import pictures_of, simulate_report
+from ctxdoc.reports.simulate import simulate_report
+from ctxdoc.reports.strategy_curves import pictures_of
 from ctxdoc.simulation.compare import Comparison, compare
 from ctxdoc.simulation.emit import iter_lines
 from ctxdoc.simulation.history.from_log import recorded_session
