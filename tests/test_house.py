@@ -40,7 +40,10 @@ def test_the_root_holds_packages_and_what_all_of_them_need() -> None:
         (FORMATS, BESIDE),
         (STRATEGIES, BESIDE | {"spec"}),
         (PLACEMENTS, BESIDE),
-        (OUTPUTS, BESIDE | {"plot"}),  # draws for --plot, beside an output of any kind
+        (
+            OUTPUTS,
+            BESIDE | {"plot", "report", "numbers", "printable"},
+        ),  # what all of them are made of
         (PROVIDERS, {"__init__", "rules"}),
     ],
 )

@@ -15,7 +15,7 @@ from ctxdoc.api.rows import Row, named, rows_of
 from ctxdoc.diagnosis.diagnose import Diagnosis, diagnose_log, diagnose_pair
 from ctxdoc.diagnosis.loss import Cost
 from ctxdoc.errors import InputError
-from ctxdoc.reports.base import Report
+from ctxdoc.outputs.report import Report
 from ctxdoc.reports.diagnose import diagnosis_report
 from ctxdoc.request.codec import Json
 from ctxdoc.request.log import Log

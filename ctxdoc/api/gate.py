@@ -19,7 +19,7 @@ from ctxdoc.gate.baseline import Lock
 from ctxdoc.gate.checks import GateOutcome, Verdict
 from ctxdoc.gate.run import baseline_of, gate_builder, gate_function, gate_log, updated
 from ctxdoc.gate.settings import TIMEOUT, GateSettings, settings_of
-from ctxdoc.reports.base import Report
+from ctxdoc.outputs.report import Report
 from ctxdoc.reports.gate import gate_report
 from ctxdoc.request.log import Log
 

@@ -18,11 +18,14 @@ from ctxdoc.errors import InputError
 from ctxdoc.images.ask import AskedImage, asked_of, faults_of_many
 from ctxdoc.images.file import Picture
 from ctxdoc.images.signature import is_image
+from ctxdoc.outputs.report import Curves, Report
 from ctxdoc.pricing.rates import find_rates
 from ctxdoc.pricing.tariff import Tariff
 from ctxdoc.providers import find_model
-from ctxdoc.reports.base import Curves, Report
-from ctxdoc.reports.image import Bill, curve_of, image_report, log_report
+from ctxdoc.reports.bill import Bill
+from ctxdoc.reports.image import image_report
+from ctxdoc.reports.image_curve import curve_of
+from ctxdoc.reports.image_log import log_report
 from ctxdoc.request.log import Log
 from ctxdoc.simulation.history.from_log import recorded_session
 from ctxdoc.simulation.history.from_numbers import MODEL

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from ctxdoc.errors import CtxdocError, InputError
 from ctxdoc.outputs import OUTPUTS, Style
-from ctxdoc.reports.base import Picture, Report
+from ctxdoc.outputs.report import Picture, Report
 from ctxdoc.request.codec import Json
 from ctxdoc.request.log import Log
 

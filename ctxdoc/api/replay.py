@@ -13,9 +13,10 @@ from ctxdoc.ledger.ledger import Ledger
 from ctxdoc.ledger.ledger import replay as replay_log
 from ctxdoc.ledger.request_cost import RequestCost
 from ctxdoc.ledger.totals import Totals, totals_of
-from ctxdoc.reports.base import Report
+from ctxdoc.outputs.report import Report
 from ctxdoc.reports.chart import chart_of
-from ctxdoc.reports.json.replay import causes_json, replay_records
+from ctxdoc.reports.json.replay import causes_json
+from ctxdoc.reports.json.request import replay_records
 from ctxdoc.reports.replay import replay_report
 from ctxdoc.request.log import Log
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TypeAlias
 
-from ctxdoc.reports.base import Records
+from ctxdoc.outputs.report import Records
 from ctxdoc.request.codec import Json
 
 Scalar: TypeAlias = str | int | float | bool | datetime | None

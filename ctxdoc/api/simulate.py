@@ -20,8 +20,9 @@ from ctxdoc.api.outcome import (
 from ctxdoc.api.read import Progress, Source, check_model, names_of, read
 from ctxdoc.api.rows import Row, rows_of, rows_of_records
 from ctxdoc.errors import InputError
-from ctxdoc.reports.base import Report
-from ctxdoc.reports.simulate import pictures_of, simulate_report
+from ctxdoc.outputs.report import Report
+from ctxdoc.reports.simulate import simulate_report
+from ctxdoc.reports.strategy_curves import pictures_of
 from ctxdoc.simulation.compare import Comparison
 from ctxdoc.simulation.emit import iter_lines
 from ctxdoc.simulation.history.from_log import recorded_session

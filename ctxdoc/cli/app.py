@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 from ctxdoc import __version__
 from ctxdoc.cli.command import without_checks
 from ctxdoc.errors import CtxdocError
-from ctxdoc.reports.printable import harmless
+from ctxdoc.outputs.printable import harmless
 
 if TYPE_CHECKING:
     from typer._click import Context, Parameter

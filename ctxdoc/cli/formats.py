@@ -8,8 +8,8 @@ from ctxdoc.cli.command import Command
 from ctxdoc.cli.options import FormatOption, NoColorOption, OutputOption
 from ctxdoc.cli.writing import write_report
 from ctxdoc.outputs import OUTPUTS
+from ctxdoc.outputs.report import Notes, Report, Table
 from ctxdoc.reading.formats import FORMATS
-from ctxdoc.reports.base import Notes, Report, Table
 from ctxdoc.request.codec import Json
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)

@@ -32,7 +32,7 @@ from ctxdoc.errors import InputError
 from ctxdoc.gate.run import shareable
 from ctxdoc.gate.settings import GateSettings
 from ctxdoc.outputs import OUTPUTS, Style
-from ctxdoc.reports.base import Report
+from ctxdoc.outputs.report import Report
 
 USUAL = ("text",)
 """How the report is written where nothing else is said."""

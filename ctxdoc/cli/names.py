@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ctxdoc.errors import InputError
 
 if TYPE_CHECKING:
-    from ctxdoc.reports.base import Report
+    from ctxdoc.outputs.report import Report
 
 
 def strategies() -> list[str]:
@@ -48,21 +48,21 @@ def surroundings() -> list[str]:
 
 def outputs() -> list[str]:
     """Ids of the outputs that write any report."""
-    from ctxdoc.reports.base import Report
+    from ctxdoc.outputs.report import Report
 
     return _writing(Report((), dict))
 
 
 def outputs_of_rows() -> list[str]:
     """Ids of the outputs that write a report with rows."""
-    from ctxdoc.reports.base import Records, Report
+    from ctxdoc.outputs.report import Records, Report
 
     return _writing(Report((), dict, make_records=lambda: Records((), ())))
 
 
 def outputs_of_checks() -> list[str]:
     """Ids of the outputs that write a report with checks."""
-    from ctxdoc.reports.base import Checks, Report
+    from ctxdoc.outputs.report import Checks, Report
 
     checks = Checks(verdict="held", summary="", tested=(), annotations=())
     return _writing(Report((), dict, make_checks=lambda: checks))

@@ -14,8 +14,8 @@ from pathlib import Path
 from ctxdoc.api.outcome import PICTURES
 from ctxdoc.errors import InputError
 from ctxdoc.outputs import OUTPUTS, Style
-from ctxdoc.reports.base import Report
-from ctxdoc.reports.printable import harmless
+from ctxdoc.outputs.printable import harmless
+from ctxdoc.outputs.report import Report
 
 PIPE_WIDTH = 100
 """Columns where the output is no terminal."""

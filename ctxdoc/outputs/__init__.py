@@ -1,4 +1,4 @@
-"""How a report is written, one file each."""
+"""The values of a report and how they are written, one way a file; knows no report of a command."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from ctxdoc.reports.base import Report
+from ctxdoc.outputs.report import Report
 
 
 class Style(Struct, frozen=True, kw_only=True):

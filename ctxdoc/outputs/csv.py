@@ -7,8 +7,8 @@ import io
 
 from ctxdoc.errors import InputError
 from ctxdoc.outputs.base import Output, Style
-from ctxdoc.reports.base import Cell, Report
-from ctxdoc.reports.printable import harmless
+from ctxdoc.outputs.printable import harmless
+from ctxdoc.outputs.report import Cell, Report
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Beginnings of a text that a spreadsheet would run."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ctxdoc.outputs.base import Output, Style
-from ctxdoc.reports.base import Annotation, Report
-from ctxdoc.reports.printable import harmless
+from ctxdoc.outputs.printable import harmless
+from ctxdoc.outputs.report import Annotation, Report
 
 COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 

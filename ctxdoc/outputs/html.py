@@ -8,7 +8,8 @@ from html import escape
 
 from ctxdoc.outputs.base import Output, Style
 from ctxdoc.outputs.plot import GRID, INK, PAPER, write_picture
-from ctxdoc.reports.base import (
+from ctxdoc.outputs.printable import harmless
+from ctxdoc.outputs.report import (
     Chart,
     Curves,
     Fields,
@@ -22,7 +23,6 @@ from ctxdoc.reports.base import (
     Snippet,
     Table,
 )
-from ctxdoc.reports.printable import harmless
 
 MOST_ROWS = 1000
 """Requests that the page lists."""

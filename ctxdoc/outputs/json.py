@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from ctxdoc.outputs.base import Output, Style
-from ctxdoc.reports.base import Report
+from ctxdoc.outputs.report import Report
 from ctxdoc.request import codec
 
 STEERING = re.compile("[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")

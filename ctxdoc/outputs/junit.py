@@ -6,8 +6,8 @@ import re
 from xml.etree import ElementTree as Xml
 
 from ctxdoc.outputs.base import Output, Style
-from ctxdoc.reports.base import CheckResult, Report
-from ctxdoc.reports.printable import harmless
+from ctxdoc.outputs.printable import harmless
+from ctxdoc.outputs.report import CheckResult, Report
 
 UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 does not have."""

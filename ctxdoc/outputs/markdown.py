@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 
 from ctxdoc.outputs.base import Output, Style
-from ctxdoc.reports.base import (
+from ctxdoc.outputs.printable import harmless
+from ctxdoc.outputs.report import (
     Chart,
     Curves,
     Fields,
@@ -18,7 +19,6 @@ from ctxdoc.reports.base import (
     Snippet,
     Table,
 )
-from ctxdoc.reports.printable import harmless
 
 
 def _write(report: Report, style: Style) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from ctxdoc.reports.base import Bar, Chart, Curves, Heat, Picture
+from ctxdoc.outputs.report import Bar, Chart, Curves, Heat, Picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

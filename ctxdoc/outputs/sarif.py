@@ -10,8 +10,8 @@ import msgspec
 
 from ctxdoc import __version__
 from ctxdoc.outputs.base import Output, Style
-from ctxdoc.reports.base import Annotation, Report, Rule
-from ctxdoc.reports.printable import harmless
+from ctxdoc.outputs.printable import harmless
+from ctxdoc.outputs.report import Annotation, Report, Rule
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 ROOT = "%SRCROOT%"

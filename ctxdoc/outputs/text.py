@@ -12,7 +12,9 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from ctxdoc.outputs.base import Output, Style
-from ctxdoc.reports.base import (
+from ctxdoc.outputs.numbers import counted
+from ctxdoc.outputs.printable import harmless
+from ctxdoc.outputs.report import (
     Chart,
     Curves,
     Fields,
@@ -23,9 +25,7 @@ from ctxdoc.reports.base import (
     Report,
     Snippet,
     Table,
-    counted,
 )
-from ctxdoc.reports.printable import harmless
 
 TONES = {"good": "bold green", "bad": "bold red", "warn": "bold yellow", "plain": "bold cyan"}
 LABEL_WIDTH = 8

@@ -10,8 +10,8 @@ from msgspec import Struct
 from ctxdoc.ledger.advice import unused_tools
 from ctxdoc.ledger.block_costs import Block, Blocks
 from ctxdoc.ledger.ledger import Ledger
+from ctxdoc.outputs.printable import visible
 from ctxdoc.prompt.segments import Segment
-from ctxdoc.reports.printable import visible
 from ctxdoc.request import codec
 from ctxdoc.request.codec import Json
 from ctxdoc.request.request import Section

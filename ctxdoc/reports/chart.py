@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ctxdoc.ledger.ledger import Ledger
 from ctxdoc.ledger.request_cost import RequestCost
-from ctxdoc.reports.base import Bar, Chart, Line
+from ctxdoc.outputs.report import Bar, Chart, Line
 from ctxdoc.request.usage import Usage
 
 MOST_BARS = 400

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ctxdoc.outputs.printable import visible
+from ctxdoc.outputs.report import Snippet
 from ctxdoc.prompt.diff import Place, first_difference
-from ctxdoc.reports.base import Snippet
-from ctxdoc.reports.printable import visible
 from ctxdoc.request import codec
 from ctxdoc.request.codec import Json
 

@@ -8,8 +8,9 @@ from decimal import Decimal
 
 from ctxdoc.ledger.forecast import Forecast, falls_of, forecast
 from ctxdoc.ledger.ledger import Grown, Ledger
+from ctxdoc.outputs.numbers import counted, money_text, share_text
+from ctxdoc.outputs.report import Row
 from ctxdoc.replay.sessions import short_name
-from ctxdoc.reports.base import Row, counted, money_text, share_text
 from ctxdoc.request.usage import Origin
 
 SHOWN = 3

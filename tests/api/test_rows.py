@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxdoc.api.rows import named, rows_of, rows_of_records
-from ctxdoc.reports.base import Records
+from ctxdoc.outputs.report import Records
 from tests.support.frame import DataFrame
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.text("ab1", max_size=3)

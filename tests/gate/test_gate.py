@@ -26,10 +26,10 @@ from ctxdoc.gate.surroundings import SURROUNDINGS
 from ctxdoc.outputs import Style
 from ctxdoc.outputs.github import OUTPUT as GITHUB
 from ctxdoc.outputs.junit import OUTPUT as JUNIT
+from ctxdoc.outputs.report import Annotation, CheckResult, Checks, Report, Rule
 from ctxdoc.outputs.sarif import OUTPUT as SARIF
 from ctxdoc.prompt.render import render
 from ctxdoc.reading.load import read_bodies
-from ctxdoc.reports.base import Annotation, CheckResult, Checks, Report, Rule
 from ctxdoc.tokens.fingerprint import locked, marked_count, stable_count
 from tests.cli.test_cli import ROOT, run
 from tests.support.sessions import (

@@ -485,7 +485,8 @@ def test_beyond_the_limits_every_size_costs_the_same() -> None:
     curve is flat from where the API begins to resize."""
     from ctxdoc.images.ask import AskedImage
     from ctxdoc.providers import find_model
-    from ctxdoc.reports.image import Bill, curve_of
+    from ctxdoc.reports.bill import Bill
+    from ctxdoc.reports.image_curve import curve_of
 
     rule = find_model("claude-opus-4-8")
     bill = Bill(model=rule.id, rule=rule, rates=None, turns=1)

@@ -22,8 +22,8 @@ from ctxdoc.cli import progress
 from ctxdoc.ledger.ledger import replay
 from ctxdoc.outputs import OUTPUTS, Style
 from ctxdoc.outputs.plot import MOST_CAUSES, write_picture
+from ctxdoc.outputs.report import Bar, Chart, Line, Report
 from ctxdoc.reading.load import read_log
-from ctxdoc.reports.base import Bar, Chart, Line, Report
 from ctxdoc.reports.chart import MOST_BARS, chart_of
 from ctxdoc.reports.replay import replay_report
 from tests.cli.test_cli import run

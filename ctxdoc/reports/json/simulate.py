@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from ctxdoc.outputs.numbers import money_json
 from ctxdoc.providers.rules import short_model_id
-from ctxdoc.reports.base import money_json
 from ctxdoc.reports.blocks import first_line
 from ctxdoc.request.codec import Json
 from ctxdoc.simulation.compare import Comparison, Form

@@ -23,6 +23,11 @@ def visible(text: str) -> str:
     return "".join(SHOWN.get(c) or (_named(c) if c != " " and _is(c, UNSEEN) else c) for c in text)
 
 
+def one_line(text: str) -> str:
+    """A text from a log that begins no line of its own."""
+    return text.replace("\r", "␍").replace("\n", "⏎")
+
+
 def _is(character: str, categories: frozenset[str]) -> bool:
     return unicodedata.category(character) in categories
 

@@ -1,0 +1,113 @@
+"""The document `ctxdoc/diagnose/1`: keys in a fixed order, money as strings, unknown as null."""
+
+from __future__ import annotations
+
+from ctxdoc.diagnosis.api_word import api_word
+from ctxdoc.diagnosis.causes import Part as LossPart
+from ctxdoc.diagnosis.diagnose import Diagnosis, LiveSending
+from ctxdoc.diagnosis.find import Finding
+from ctxdoc.outputs.numbers import money_json
+from ctxdoc.reports.excerpt import excerpt
+from ctxdoc.reports.quoted import said
+from ctxdoc.request.codec import Json
+from ctxdoc.request.request import Request, Section
+from ctxdoc.request.usage import Origin
+
+SCHEMA = "ctxdoc/diagnose/1"
+
+
+def diagnosis_json(found: Diagnosis, excerpts: bool = True) -> dict[str, Json]:
+    """The document `ctxdoc/diagnose/1`; keys in a fixed order, money as strings."""
+    case, usage, place = found.case, found.case.counters, found.first_difference
+    comparison = found.comparison
+    no_counters = case.part is LossPart.REFUSAL
+    return {
+        "schema": SCHEMA,
+        "before": _request_json(case.before.request),
+        "after": _request_json(case.after.request),
+        "steps": {
+            "double_send": {
+                "how": found.double_send.how,
+                "verdict": found.double_send.verdict,
+                "sendings": [_sent_json(sent) for sent in found.double_send.sendings],
+            },
+            "counters": {
+                "origin": str(Origin.NONE if no_counters else case.origin),
+                "cache_read": None if no_counters else usage.cache_read,
+                "cache_write": None if no_counters else usage.cache_write,
+                "uncached": None if no_counters else usage.uncached,
+                "input": None if no_counters else usage.input,
+            },
+            "diff": {
+                "ran": comparison is not None,
+                "sorted_body_byte": comparison.sorted_body_byte if comparison else None,
+                "sorted_prompt_byte": comparison.sorted_prompt_byte if comparison else None,
+                "prompt_byte": comparison.prompt_byte if comparison else None,
+            },
+        },
+        "cache": str(found.state),
+        "cause": _finding_json(found.finding, excerpts),
+        "also": [_finding_json(finding, excerpts) for finding in found.also],
+        "first_difference": {
+            "section": str(place.section if place else Section.NONE),
+            "json_path": place.pointer if place else None,
+            "byte": place.byte if place else None,
+            "before": excerpt(place.before, place.byte) if place and excerpts else None,
+            "after": excerpt(place.after, place.byte) if place and excerpts else None,
+            "invalidates_from": str(found.invalidates_from),
+        },
+        "tokens": {
+            "identical_prefix": case.identical,
+            "survives": found.survives,
+            "lost": found.lost,
+            "origin": str(found.tokens_origin),
+            "identical_prefix_origin": str(case.after.sizes.origin),
+        },
+        "cost": {
+            "paid": money_json(found.cost.paid),
+            "if_hit": money_json(found.cost.if_hit),
+            "lost": money_json(found.cost.lost),
+            "corrected": money_json(found.cost.corrected),
+        },
+        "not_checked": list(found.notes),
+        "chosen": found.chosen or None,
+        "api_reason": _word_json(found),
+    }
+
+
+def _sent_json(sent: LiveSending) -> Json:
+    usage = sent.usage
+    return {
+        "cache_read": usage.cache_read if usage else None,
+        "cache_write": usage.cache_write if usage else None,
+        "uncached": usage.uncached if usage else None,
+        "failure": sent.failure or None,
+        "api_reason": sent.reason or None,
+    }
+
+
+def _word_json(found: Diagnosis) -> Json:
+    word = api_word(found.case)
+    return {"type": word.reason, "agrees": word.agrees, "text": word.text} if word else None
+
+
+def _request_json(request: Request) -> dict[str, Json]:
+    return {
+        "source": request.source,
+        "line": request.line,
+        "id": request.id,
+        "model": request.model or None,
+        "at": request.at.isoformat() if request.at else None,
+    }
+
+
+def _finding_json(finding: Finding, excerpts: bool) -> dict[str, Json]:
+    cause = finding.cause
+    return {
+        "id": cause.id,
+        "title": cause.title,
+        "group": str(cause.group),
+        "confidence": str(finding.match.confidence),
+        "explanation": said(finding.match.explanation, excerpts),
+        "fix": finding.fix,
+    }

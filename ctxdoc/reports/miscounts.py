@@ -1,0 +1,48 @@
+"""Requests whose counters or breakpoints are at fault: too short a prefix, tokens counted twice."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from ctxdoc.ledger.request_cost import RequestCost
+from ctxdoc.ledger.totals import Totals
+from ctxdoc.outputs.numbers import counted, money_text
+from ctxdoc.outputs.report import Row as Line
+from ctxdoc.providers.rules import short_model_id
+from ctxdoc.reports.misses import numbers_text
+
+
+def below_rows(rows: Sequence[RequestCost]) -> Iterator[Line]:
+    """Marked prefixes that are too short to be cached, with what they lack."""
+    of_model: defaultdict[tuple[str, int], list[RequestCost]] = defaultdict(list)
+    for row in rows:
+        if row.below is not None and not row.repeated:
+            of_model[short_model_id(row.request.model), row.below.minimum].append(row)
+    for place, ((model, minimum), own) in enumerate(of_model.items()):
+        missing = [row.below.missing for row in own if row.below]
+        verb = "marks" if len(own) == 1 else "mark"
+        least, most = min(missing), max(missing)
+        lack = f"{most:,}" if least == most else f"{least:,} to {most:,}"
+        yield Line(
+            "" if place else "Minimum",
+            f"{counted(len(own), 'request')} {verb} a prefix that {model or 'the model'} does not cache: it "
+            f"is {lack} tokens short of {minimum:,} ({numbers_text(own)})",
+        )
+
+
+def accounting_rows(rows: Sequence[RequestCost], totals: Totals) -> Iterator[Line]:
+    """Faults in how the log counts or prices, with both sums of money."""
+    kinds: defaultdict[str, list[RequestCost]] = defaultdict(list)
+    for row in rows:
+        if row.accounting is not None and not row.repeated:
+            kinds[row.accounting.cause].append(row)
+    for place, (name, own) in enumerate(kinds.items()):
+        first = own[0].accounting
+        sure = f" ({first.confidence})" if first is not None else ""
+        text = f"{name}{sure}: {counted(len(own), 'request')}, the first #{own[0].number}"
+        twice, right = totals.counted_twice, totals.corrected
+        if name == "usage_double_counted" and twice.amount is not None:
+            text += f"; {money_text(twice.amount)} as reported, {money_text(right.amount)} without the tokens "
+            text += "that are counted twice"
+        yield Line("" if place else "Counting", text)

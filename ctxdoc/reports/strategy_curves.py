@@ -1,0 +1,118 @@
+"""Pictures of a simulation: cost and prompt over the requests, or over the parameters tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ctxdoc.outputs.numbers import money_text
+from ctxdoc.outputs.report import (
+    Curve,
+    Curves,
+    Heat,
+    Panel,
+)
+from ctxdoc.pricing.cost import dollars
+from ctxdoc.reports.strategy_label import named
+from ctxdoc.reports.strategy_tables import by_cost
+from ctxdoc.simulation.compare import Comparison
+from ctxdoc.simulation.result import Result
+from ctxdoc.simulation.search import Optimum
+from ctxdoc.simulation.strategies import as_number
+
+
+def pictures_of(comparison: Comparison) -> Iterator[Curves | Heat]:
+    """The cost and the prompts over the requests, or the searches."""
+    for found in comparison.found:
+        yield from _search_picture(found, comparison.keep)
+    if not comparison.found:
+        yield _strategies_picture(comparison)
+
+
+def _strategies_picture(comparison: Comparison) -> Curves:
+    """The cheapest strategies beside keeping everything; those that cost the same are one curve."""
+    same: dict[tuple[object, ...], list[Result]] = {}
+    for row in sorted(comparison.rows, key=by_cost):
+        if row.cost is not None:
+            same.setdefault((row.costs, row.prompts), []).append(row)
+    groups = list(same.values())
+    shown = [g for n, g in enumerate(groups) if n < MOST_CURVES - 1 or comparison.keep in g]
+    shown = shown[: MOST_CURVES - 1] + shown[MOST_CURVES - 1 :][-1:]
+    numbers = tuple(float(n) for n in range(1, comparison.keep.requests + 1))
+    costs, sizes = [], []
+    for rows in shown:
+        name = named(rows[0], comparison)
+        name += f" (and {len(rows) - 1} the same)" if len(rows) > 1 else ""
+        total, sums = 0, []
+        for cost in rows[0].costs:
+            total += cost or 0
+            sums.append(float(dollars(total)))
+        costs.append(Curve(label=f"{name} {money_text(rows[0].cost)}", xs=numbers, ys=tuple(sums)))
+        sizes.append(Curve(label=name, xs=numbers, ys=tuple(map(float, rows[0].prompts))))
+    left = len(groups) - len(shown)
+    more = f"; {left} dearer ones are not drawn" if left else ""
+    return Curves(
+        title=f"Cost and prompt by request, {comparison.placement.id} breakpoints (simulated){more}",
+        axis="request, in time order",
+        panels=(
+            Panel(label="USD in all", unit="USD", curves=tuple(costs)),
+            Panel(label="tokens of the prompt", unit="tokens", curves=tuple(sizes)),
+        ),
+    )
+
+
+MOST_CURVES = 7
+"""As many as there are colours."""
+
+
+def _search_picture(found: Optimum, keep: Result) -> Iterator[Curves | Heat]:
+    if found.best is None:
+        return
+    if len(found.targets) == 1 and all(_is_number(point.values[0]) for point in found.points):
+        points = sorted(found.points, key=lambda point: float(as_number(point.values[0])))
+        xs = tuple(float(as_number(point.values[0])) for point in points)
+        cheapest = f"cheapest at {found.best.values[0]}, {money_text(found.best.row.cost)}"
+        if found.is_flat:
+            cheapest = f"it makes no difference, {money_text(found.best.row.cost)}"
+        yield Curves(
+            title=f"Cost over {found.targets[0]}: {cheapest} (simulated)",
+            axis=str(found.targets[0]),
+            steps=True,
+            panels=(
+                Panel(
+                    label="USD in all",
+                    unit="USD",
+                    curves=(
+                        Curve(
+                            label=str(found.targets[0]),
+                            xs=xs,
+                            ys=tuple(float(point.row.cost or 0) for point in points),
+                        ),
+                        Curve(
+                            label=f"everything kept {money_text(keep.cost)}",
+                            xs=(xs[0], xs[-1]),
+                            ys=(float(keep.cost or 0),) * 2,
+                        ),
+                    ),
+                ),
+            ),
+        )
+    elif len(found.targets) == 2:
+        columns = tuple(dict.fromkeys(point.values[0] for point in found.points))
+        rows = tuple(dict.fromkeys(point.values[1] for point in found.points))
+        cost = {point.values: float(point.row.cost or 0) for point in found.points}
+        yield Heat(
+            title="Cost over two parameters (simulated)",
+            columns=columns,
+            rows=rows,
+            across=str(found.targets[0]),
+            down=str(found.targets[1]),
+            values=tuple(tuple(cost[column, row] for column in columns) for row in rows),
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(as_number(text))
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,190 @@
+"""Tables of a simulation: all strategies, the values tried, the closed forms, the blocks unseen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+
+from ctxdoc.outputs.numbers import (
+    change_text,
+    counted,
+    money_text,
+    share_text,
+    short_text,
+    tokens_text,
+)
+from ctxdoc.outputs.report import (
+    Part,
+    Records,
+    Table,
+)
+from ctxdoc.reports.blocks import first_line
+from ctxdoc.reports.json.simulate import parameters_json, row_json
+from ctxdoc.reports.strategy_label import label_of
+from ctxdoc.request.codec import Json
+from ctxdoc.simulation.compare import Comparison, Form
+from ctxdoc.simulation.result import Lost, Result
+from ctxdoc.simulation.search import Optimum
+
+SHOWN_BLOCKS = 20
+"""Blocks that --verbose lists for a strategy."""
+
+
+SHOWN_POINTS = 12
+
+
+def is_left_out(row: Result, comparison: Comparison) -> bool:
+    """Whether a row only repeats that of keeping everything."""
+    return row is not comparison.against_keep(row) and row.is_idle
+
+
+def strategy_table(comparison: Comparison) -> Table:
+    """The table of all strategies, the cheapest first."""
+    shown = [row for row in comparison.rows if not is_left_out(row, comparison)]
+    rows = sorted(shown, key=by_cost)
+    several = len({row.placement.id for row in rows}) > 1
+    return Table(
+        title="",
+        columns=(
+            "strategy", "input", "read", "cost", "± keep", "no cache", "± keep", "moved", "unseen", "pays",
+        ),
+        rows=tuple(tuple(_cells(row, comparison, several)) for row in rows),
+        optional=(6, 5, 7, 2, 1, 8),
+    )  # fmt: skip
+
+
+def by_cost(row: Result) -> tuple[bool, Decimal]:
+    """Sort key of a result: what has no price comes last."""
+    return row.cost is None, row.cost or Decimal(0)
+
+
+def _cells(row: Result, comparison: Comparison, several: bool) -> Iterator[str]:
+    keep = comparison.against_keep(row)
+    same = row is keep
+    name = label_of(row) + (f" @{row.placement.id}" if several else "")
+    yield name + (f" (+{counted(row.extra_calls, 'call')})" if row.extra_calls else "")
+    yield short_text(row.usage.input)
+    yield share_text(row.usage.cache_read, row.usage.input)
+    yield money_text(row.cost)
+    yield "-" if same else change_text(row.cost, keep.cost)
+    yield money_text(row.cost_without_cache)
+    yield "-" if same else change_text(row.cost_without_cache, keep.cost_without_cache)
+    yield short_text(row.rewritten_tokens)
+    yield short_text(row.lost_tokens)
+    pays = None if same else row.overtaken_at(keep)
+    yield "-" if pays is None else str(pays)
+
+
+def points_table(found: Optimum) -> Table:
+    """The values that were tried; of many, those around the best."""
+    points = list(found.points)
+    best = found.best
+    title = "Tried: " + " × ".join(map(str, found.targets))
+    if found.is_flat:
+        title += ": it makes no difference"
+    if len(points) > SHOWN_POINTS and best is not None:
+        at = points.index(best)
+        step = max(1, len(points) // (SHOWN_POINTS - 1))
+        points = [p for i, p in enumerate(points) if i % step == 0 or abs(i - at) <= 1]
+    return Table(
+        title=title,
+        columns=(*(str(target) for target in found.targets), "cost", "input", "read", "unseen", ""),
+        rows=tuple(
+            (
+                *point.values,
+                money_text(point.row.cost),
+                short_text(point.row.usage.input),
+                share_text(point.row.usage.cache_read, point.row.usage.input),
+                short_text(point.row.lost_tokens),
+                "cheapest" if point is best and not found.is_flat else "",
+            )
+            for point in points
+        ),
+        optional=(len(found.targets) + 2, len(found.targets) + 1),
+    )
+
+
+def forms_table(forms: Sequence[Form]) -> Table:
+    """The table of the closed forms."""
+    return Table(
+        title="Closed forms beside the simulation (tokens at the input price)",
+        columns=("what", "formula", "by formula", "simulated", "off by"),
+        rows=tuple(
+            (
+                f"{label_of(form.row)} {form.name}" if form.row else form.name,
+                form.formula,
+                _number(form.value, form.unit),
+                _number(form.simulated, form.unit),
+                _off_by(form),
+            )
+            for form in forms
+        ),
+    )
+
+
+def _off_by(form: Form) -> str:
+    if form.value is None or not form.simulated:
+        return "-"
+    if form.unit == "request":
+        off = round(form.value) - round(form.simulated)
+        return "0" if not off else f"{off:+,} {'request' if abs(off) == 1 else 'requests'}"
+    text = f"{form.value / form.simulated - 1:+.1%}"
+    return text[1:] if text in ("+0.0%", "-0.0%") else text
+
+
+def _number(value: float | None, unit: str) -> str:
+    if value is None:
+        return "-" if unit == "tokens" else "never here"
+    return f"{value:,.0f}" if unit == "tokens" else f"request {value:,.0f}"
+
+
+def unseen_tables(comparison: Comparison, excerpts: bool) -> Iterator[Part]:
+    """Tables of the blocks that a strategy takes from the model, the largest first."""
+    for row in comparison.own_rows:
+        if row.lost:
+            blocks = sorted(row.lost, key=_by_size)
+            more = len(blocks) - SHOWN_BLOCKS
+            shown = f", the {SHOWN_BLOCKS} largest" if more > 0 else ""
+            yield Table(
+                title=f"Not seen under {label_of(row)}: {counted(len(blocks), 'block')}{shown}",
+                columns=("request", "block", "tokens", "begins"),
+                rows=tuple(
+                    (
+                        f"#{item.request}",
+                        item.segment.pointer,
+                        tokens_text(item.tokens),
+                        first_line(item.segment) if excerpts else item.segment.kind,
+                    )
+                    for item in blocks[:SHOWN_BLOCKS]
+                ),
+            )
+
+
+def _by_size(item: Lost) -> tuple[int, int, str]:
+    return -item.tokens, item.request, item.segment.pointer
+
+
+def strategy_records(comparison: Comparison) -> Records:
+    """The table for other programs."""
+    rows: list[dict[str, Json]] = [row_json(row, comparison) for row in comparison.rows]
+    names = [name for name in rows[0] if name not in ("parameters", "warnings", "lost_blocks")]
+    return Records(
+        columns=(*names, "parameters"),
+        rows=tuple(
+            (
+                *(_cell(row[name]) for name in names),
+                "; ".join(f"{k}={v}" for k, v in parameters_json(own).items()),
+            )
+            for row, own in zip(rows, comparison.rows, strict=True)
+        ),
+    )
+
+
+def _cell(value: Json) -> str | int | None:
+    match value:
+        case bool():
+            return str(value).lower()
+        case str() | int():
+            return value
+        case _:
+            return None
