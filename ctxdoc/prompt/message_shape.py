@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.segments import Segment
-from ctxdoc.providers import RULES
 from ctxdoc.request import codec
 from ctxdoc.request.request import Body, Section
 
@@ -26,26 +25,24 @@ ANSWERED = "tool_result"
 """Of the user's tools: results of the API's own stand in the assistant's message itself."""
 
 
-def shape_fault(body: Body, prefix: Prefix, start: int = 0) -> tuple[str, str] | None:
+def shape_fault(prefix: Prefix, start: int = 0) -> tuple[str, str] | None:
     """The place and the rule by which the API refuses a conversation for its shape, or None.
 
     A tool_result has to answer a tool_use of the message right before it, and each tool_use needs its
     tool_result there; that a conversation begins with an answer is no fault (recorded calls show it).
     Messages ahead of `start` are taken as right. A body that is only the end of a message thread has
-    to be joined with its beginning first. Breakpoints beyond the fourth are `find_refusal`'s, but for
-    the one of automatic caching (facts 1.2).
+    to be joined with its beginning first. Breakpoints are `find_refusal`'s and `lifetime_conflict`'s.
     """
-    return _fault_of_automatic(body, prefix) or _fault_of_turns(_turns(prefix, start))
+    return _fault_of_turns(_turns(prefix, start))
 
 
-def _fault_of_automatic(body: Body, prefix: Prefix) -> tuple[str, str] | None:
-    """Automatic caching on top of four breakpoints, or with another lifetime than the breakpoint that
-    its block has already."""
+def lifetime_conflict(body: Body, prefix: Prefix) -> tuple[str, str] | None:
+    """Automatic caching that asks for another lifetime than the breakpoint which its block has, or None."""
     control = codec.decode(body.cache_control)
     if not isinstance(control, dict):
         return None
-    if len(prefix.marks) > RULES.max_breakpoints:
-        return "$.cache_control", f"automatic caching on top of {RULES.max_breakpoints} breakpoints"
+    # Only the last block that can carry a breakpoint: on any other one the lifetimes stand apart, and
+    # their order is what counts. The same lifetime twice has no effect (facts 1.2).
     able = (s for s in reversed(prefix.segments) if s.is_block and not s.mark_fault)
     last = next(able, None)
     asked = "1h" if control.get("ttl") == "1h" else "5m"
