@@ -11,7 +11,7 @@ from ctxdoc.diagnosis.causes import Case, Part
 from ctxdoc.diagnosis.changed_text import DAYS
 from ctxdoc.diagnosis.find import Finding, find_causes
 from ctxdoc.prompt.diff import (
-    Place,
+    Difference,
 )
 from ctxdoc.request.request import Request
 
@@ -20,7 +20,7 @@ class Drift(Struct, frozen=True, kw_only=True):
     """A prompt that should have been the same as another, and is not."""
 
     finding: Finding
-    place: Place
+    place: Difference
     tokens: int
     """Estimated tokens of the marked prefix from the first block that differs on."""
     daily: bool

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctxdoc.prompt.diff import Place, first_difference
+from ctxdoc.prompt.diff import Difference, first_difference
 from ctxdoc.reports.base import Snippet
 from ctxdoc.reports.printable import visible
 from ctxdoc.request import codec
@@ -13,7 +13,7 @@ BEFORE = 28
 AFTER = 44
 
 
-def snippet_of(place: Place) -> Snippet:
+def snippet_of(place: Difference) -> Snippet:
     """Both sides around the first differing character."""
     before, after = _text(place.before), _text(place.after)
     byte = place.byte
