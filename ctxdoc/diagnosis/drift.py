@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from ctxdoc.diagnosis.attribution import case_of_pair
 from ctxdoc.diagnosis.case import TOLERANCE_TOKENS
 from ctxdoc.diagnosis.causes import Case, Part
-from ctxdoc.diagnosis.changed_text import DAYS
+from ctxdoc.diagnosis.clocks import DAYS
 from ctxdoc.diagnosis.find import Finding, find_causes
 from ctxdoc.prompt.diff import (
     Difference,

@@ -14,14 +14,7 @@ from msgspec import Raw, Struct
 from ctxdoc.cache.simulator import places_differ
 from ctxdoc.diagnosis.case import Case, Confidence, Part
 from ctxdoc.diagnosis.cause import Match, capped
-from ctxdoc.diagnosis.changed_text import (
-    Kind,
-    changed_span,
-    is_grown,
-    judge_values,
-    only_values_differ,
-    similarity,
-)
+from ctxdoc.diagnosis.changed_text import judge_values, only_values_differ, similarity
 from ctxdoc.diagnosis.history_edits import (
     INJECTED,
     Moved,
@@ -34,6 +27,8 @@ from ctxdoc.diagnosis.history_edits import (
     text_of,
 )
 from ctxdoc.diagnosis.reordered import Order, find_order
+from ctxdoc.diagnosis.tallies import is_grown
+from ctxdoc.diagnosis.text_values import Kind, changed_span
 from ctxdoc.prompt.diff import Change, Difference
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.segments import Segment
