@@ -20,7 +20,7 @@ from ctxdoc.errors import NoRequestError
 from ctxdoc.pricing.cost import price
 from ctxdoc.pricing.tariff import tariff_of
 from ctxdoc.prompt.diff import (
-    Place,
+    Difference,
     body_difference,
     prompt_difference,
     structural_changes,
@@ -90,7 +90,7 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     double_send: DoubleSend
     comparison: Comparison | None
     """None where the diff was not needed."""
-    first_difference: Place | None
+    first_difference: Difference | None
     invalidates_from: Section
     cost: Cost
     cost_origin: Origin
@@ -317,7 +317,7 @@ def _what_else(case: Case) -> Iterator[str]:
             yield from structural_changes(codec.plain(one.value), codec.plain(two.value))
 
 
-def _kind_of_change(place: Place) -> str:
+def _kind_of_change(place: Difference) -> str:
     if place.before is None:
         return "added"
     return "removed" if place.after is None else "changed"

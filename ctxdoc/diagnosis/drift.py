@@ -7,11 +7,11 @@ from msgspec.structs import replace
 
 from ctxdoc.diagnosis.attribution import case_of_pair
 from ctxdoc.diagnosis.case import TOLERANCE_TOKENS
-from ctxdoc.diagnosis.causes import Case, Part
-from ctxdoc.diagnosis.changed_text import DAYS
+from ctxdoc.diagnosis.causes import Case, Part, timestamp_in_prefix
+from ctxdoc.diagnosis.clocks import DAYS
 from ctxdoc.diagnosis.find import Finding, find_causes
 from ctxdoc.prompt.diff import (
-    Place,
+    Difference,
 )
 from ctxdoc.request.request import Request
 
@@ -20,7 +20,7 @@ class Drift(Struct, frozen=True, kw_only=True):
     """A prompt that should have been the same as another, and is not."""
 
     finding: Finding
-    place: Place
+    place: Difference
     tokens: int
     """Estimated tokens of the marked prefix from the first block that differs on."""
     daily: bool
@@ -54,7 +54,7 @@ def find_drift(before: Request, after: Request) -> Drift | None:
         same_response=False,
     )
     finding, _ = find_causes(case)
-    daily = finding.cause.id == "timestamp_in_prefix" and is_daily(case)
+    daily = finding.cause.id == timestamp_in_prefix.CAUSE.id and is_daily(case)
     return Drift(finding=finding, place=change.place, tokens=tokens, daily=daily)
 
 

@@ -14,14 +14,7 @@ from msgspec import Raw, Struct
 from ctxdoc.cache.simulator import places_differ
 from ctxdoc.diagnosis.case import Case, Confidence, Part
 from ctxdoc.diagnosis.cause import Match, capped
-from ctxdoc.diagnosis.changed_text import (
-    Kind,
-    changed_span,
-    is_grown,
-    judge_values,
-    only_values_differ,
-    similarity,
-)
+from ctxdoc.diagnosis.changed_text import judge_values, only_values_differ, similarity
 from ctxdoc.diagnosis.history_edits import (
     INJECTED,
     Moved,
@@ -34,7 +27,9 @@ from ctxdoc.diagnosis.history_edits import (
     text_of,
 )
 from ctxdoc.diagnosis.reordered import Order, find_order
-from ctxdoc.prompt.diff import Change, Place
+from ctxdoc.diagnosis.tallies import is_grown
+from ctxdoc.diagnosis.text_values import Kind, changed_span
+from ctxdoc.prompt.diff import Change, Difference
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.segments import Segment
 from ctxdoc.replay.measure import MeasuredRequest
@@ -70,7 +65,7 @@ class ChangedValue(Struct, frozen=True):
 class Reordered(Struct, frozen=True):
     """A value that holds the same in another order."""
 
-    place: Place
+    place: Difference
     order: Order
 
 
@@ -135,7 +130,7 @@ def _words_at(text: str, start: int, end: int) -> str:
     return text[low : stop.start() if stop else end].rstrip(".:")
 
 
-def _texts(place: Place) -> tuple[str, str] | None:
+def _texts(place: Difference) -> tuple[str, str] | None:
     """Both sides as texts; a block that stands on one side only against nothing."""
     before, after = (_as_text(value) for value in (place.before, place.after))
     if before is None or after is None or (not before and not after):
@@ -225,7 +220,7 @@ def spelling_proof(case: Case) -> Confidence:
     return case.proof if exact else Confidence.POSSIBLE
 
 
-def find_leaf(case: Case, same: Callable[[Json, Json], bool]) -> Place | None:
+def find_leaf(case: Case, same: Callable[[Json, Json], bool]) -> Difference | None:
     """The first differing value for which the comparison says that both are the same."""
     for change in case.changes:
         place = change.place
@@ -299,7 +294,7 @@ def image_difference(case: Case) -> Moved | None:
     return None
 
 
-def setting_change(case: Case, *pointers: str) -> Place | None:
+def setting_change(case: Case, *pointers: str) -> Difference | None:
     """The difference in one of the settings."""
     for change in case.changes:
         if change.place.section is Section.SETTINGS and change.place.pointer.startswith(pointers):
@@ -307,7 +302,7 @@ def setting_change(case: Case, *pointers: str) -> Place | None:
     return None
 
 
-def feature_change(case: Case) -> Place | None:
+def feature_change(case: Case) -> Difference | None:
     """The difference in what the platform renders ahead of the system prompt."""
     for change in case.changes:
         if change.level is Section.SYSTEM and change.place.section is not Section.SYSTEM:

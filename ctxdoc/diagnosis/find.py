@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ctxdoc.diagnosis.causes import CAUSES, Case, Cause, Group, Match, Part
 from ctxdoc.prompt.diff import (
-    Place,
+    Difference,
     find_unrendered,
 )
 
@@ -91,7 +91,7 @@ def _worth_saying(finding: Finding, primary: Finding) -> bool:
     return not (cause.general and finding.match.pointer == primary.match.pointer)
 
 
-def first_difference(case: Case) -> Place | None:
+def first_difference(case: Case) -> Difference | None:
     """Where a request first differs from the one it is compared with; None where it only appends."""
     if case.part is Part.RECORD:
         return None

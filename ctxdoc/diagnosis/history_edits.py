@@ -8,7 +8,8 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from ctxdoc.diagnosis.case import Case
-from ctxdoc.diagnosis.changed_text import changed_span, find_inserted_kind, similarity
+from ctxdoc.diagnosis.changed_text import find_inserted_kind, similarity
+from ctxdoc.diagnosis.text_values import changed_span
 from ctxdoc.prompt.diff import Change, common_length
 from ctxdoc.prompt.messages_form import THINKING_KINDS
 from ctxdoc.prompt.prefix import Prefix

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ctxdoc.diagnosis.case import TOLERANCE_SHARE, TOLERANCE_TOKENS
-from ctxdoc.diagnosis.causes import Case, Part
+from ctxdoc.diagnosis.causes import Case, Part, compaction_state_lost
 from ctxdoc.diagnosis.evidence import repeated_uncached
 from ctxdoc.diagnosis.history_edits import ids_regenerated
 from ctxdoc.pricing.cost import price
@@ -57,7 +57,7 @@ def wasted_tokens(case: Case, cause: str) -> int | None:
     the model caches."""
     if case.sharable or case.unread:
         return case.sharable or case.unread
-    if cause == "compaction_state_lost":
+    if cause == compaction_state_lost.CAUSE.id:
         # What it costs shows in the requests behind it.
         return 0
     if case.after.prefix.breakpoints:

@@ -7,7 +7,7 @@ import re
 from enum import StrEnum
 from functools import lru_cache
 
-from ctxdoc.diagnosis.changed_text import changed_span
+from ctxdoc.diagnosis.text_values import changed_span
 from ctxdoc.prompt.diff import common_length
 
 MAX_TEXT = 20_000

@@ -18,7 +18,7 @@ from ctxdoc.gate.settings import GateSettings
 from ctxdoc.gate.surroundings import Surrounding
 from ctxdoc.ledger.ledger import Ledger
 from ctxdoc.ledger.request_cost import RequestCost
-from ctxdoc.prompt.diff import Place
+from ctxdoc.prompt.diff import Difference
 from ctxdoc.prompt.render import render
 from ctxdoc.tokens.fingerprint import locked, marked_count
 
@@ -63,7 +63,7 @@ class Breach(Struct, frozen=True, kw_only=True):
     """The log, or the builder's command."""
     line: int | None
     """Of the first request's record."""
-    place: Place | None = None
+    place: Difference | None = None
     requests: tuple[int, ...] = ()
     """Numbers of the requests in the log, from 1."""
     pair: tuple[int, int] | None = None

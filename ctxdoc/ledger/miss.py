@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from ctxdoc.diagnosis.api_word import api_word
-from ctxdoc.diagnosis.by_counters import Rewrite
 from ctxdoc.diagnosis.case import TOLERANCE_TOKENS
 from ctxdoc.diagnosis.causes import CAUSES, Case, Confidence, Group, Part
+from ctxdoc.diagnosis.counter_proofs import Rewrite
 from ctxdoc.diagnosis.drift import is_daily
 from ctxdoc.diagnosis.find import Finding, find_causes
 from ctxdoc.diagnosis.loss import bounded_loss, read_instead, wasted_tokens

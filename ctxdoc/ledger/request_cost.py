@@ -12,7 +12,7 @@ from ctxdoc.diagnosis.causes import Confidence
 from ctxdoc.ledger.fidelity import Fidelity
 from ctxdoc.pricing.cost import extra_passes_of, fees_of, price
 from ctxdoc.pricing.tariff import Tariff
-from ctxdoc.prompt.diff import Place
+from ctxdoc.prompt.diff import Difference
 from ctxdoc.request.request import Request
 from ctxdoc.request.usage import Origin, Usage
 
@@ -103,7 +103,7 @@ class RequestCost(Struct, kw_only=True):
     """Whether only the day in its prefix is another one."""
     below: BelowMinimum | None = None
     """What its marked prefix lacks, where it is too short to be cached."""
-    place: Place | None = None
+    place: Difference | None = None
     """Where it differs from that one, for the first misses of a cause if they were asked for."""
     cost: Decimal | None = None
     """USD, the compaction passes included; simulated where nothing was reported."""

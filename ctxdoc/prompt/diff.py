@@ -21,7 +21,7 @@ MAX_DEEPDIFF = 262_144
 MAX_LINES = 12
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class Difference(Struct, frozen=True, kw_only=True):
     """Where two requests differ, and both values there."""
 
     section: Section
@@ -36,7 +36,7 @@ class Place(Struct, frozen=True, kw_only=True):
 class Change(Struct, frozen=True, kw_only=True):
     """One difference between two prompts."""
 
-    place: Place
+    place: Difference
     level: Section
     """The first part of the prompt that is lost by it."""
     before: Segment | None
@@ -109,7 +109,7 @@ def common_segments(before: Prefix, after: Prefix) -> int:
 def find_divergence(before: Prefix, after: Prefix) -> Change | None:
     """The first difference that the cache sees, or None where the later prompt only appends."""
     if before.root != after.root:
-        place = Place(
+        place = Difference(
             section=Section.MODEL,
             pointer="$.model",
             byte=first_difference(before.model.encode(), after.model.encode()),
@@ -157,7 +157,7 @@ def iter_changes(before: Prefix, after: Prefix) -> Iterator[Change]:
         yield _change(one, two, 0, before, after)
 
 
-def find_unrendered(before: Prefix, after: Prefix) -> Place | None:
+def find_unrendered(before: Prefix, after: Prefix) -> Difference | None:
     """The first difference among the blocks that are no part of either prompt."""
     for one, two in zip(before.unrendered, after.unrendered, strict=False):
         if one.rank == two.rank and one.digest != two.digest and one.section is Section.TOOLS:
@@ -190,7 +190,7 @@ def _spelled_default(prefix: Prefix, setting: Segment) -> Segment | None:
     return next((s for s in prefix.unrendered if s.rank == setting.rank), None)
 
 
-def _image_place(before: Prefix, after: Prefix) -> Place | None:
+def _image_place(before: Prefix, after: Prefix) -> Difference | None:
     """Images came or went: the place of the first message that differs, if one does."""
     for one in before.segments:
         if one.section is Section.MESSAGES:
@@ -202,7 +202,7 @@ def _image_place(before: Prefix, after: Prefix) -> Place | None:
 
 def _missing_part(
     one: Segment | None, two: Segment | None, before: Prefix, after: Prefix
-) -> Place | None:
+) -> Difference | None:
     """All tools, or the whole system prompt, on one side only."""
     segment = one or two
     if segment is None or (one is not None and two is not None):
@@ -212,7 +212,7 @@ def _missing_part(
         return None
     if any(s.section is segment.section for s in other.segments):
         return None
-    return Place(
+    return Difference(
         section=segment.section,
         pointer=f"$.{segment.section}",
         byte=None,
@@ -221,11 +221,11 @@ def _missing_part(
     )
 
 
-def _place(one: Segment | None, two: Segment | None) -> Place:
+def _place(one: Segment | None, two: Segment | None) -> Difference:
     segment = two or one
     assert segment is not None
     if one is None or two is None:
-        return Place(
+        return Difference(
             section=Section.MESSAGES if _is_image_switch(segment) else segment.section,
             pointer=segment.pointer,
             byte=None,
@@ -255,7 +255,7 @@ def _as_sent(pointer: str, segment: Segment) -> str:
     return pointer
 
 
-def _walk(section: Section, pointer: str, before: Json, after: Json) -> Place:
+def _walk(section: Section, pointer: str, before: Json, after: Json) -> Difference:
     """The first leaf, in rendered order, at which two values differ."""
     match before, after:
         case dict(), dict():
@@ -275,7 +275,7 @@ def _walk(section: Section, pointer: str, before: Json, after: Json) -> Place:
 
 def _walk_object(
     section: Section, pointer: str, before: dict[str, Json], after: dict[str, Json]
-) -> Place:
+) -> Difference:
     for one, two in zip(before, after, strict=False):
         if one != two:
             break
@@ -296,15 +296,15 @@ def _member(pointer: str, name: str) -> str:
     return f"{pointer}[{codec.encode(name).decode()}]"
 
 
-def _leaf(section: Section, pointer: str, before: Json, after: Json) -> Place:
+def _leaf(section: Section, pointer: str, before: Json, after: Json) -> Difference:
     byte = None
     if isinstance(before, str) and isinstance(after, str):
         byte = first_difference(before.encode(), after.encode())
-    return Place(section=section, pointer=pointer, byte=byte, before=before, after=after)
+    return Difference(section=section, pointer=pointer, byte=byte, before=before, after=after)
 
 
-def _at(section: Section, pointer: str, before: Json, after: Json) -> Place:
-    return Place(section=section, pointer=pointer, byte=None, before=before, after=after)
+def _at(section: Section, pointer: str, before: Json, after: Json) -> Difference:
+    return Difference(section=section, pointer=pointer, byte=None, before=before, after=after)
 
 
 def structural_changes(before: Json, after: Json) -> list[str]:

@@ -31,26 +31,23 @@ def shape_fault(prefix: Prefix, start: int = 0) -> tuple[str, str] | None:
     A tool_result has to answer a tool_use of the message right before it, and each tool_use needs its
     tool_result there; that a conversation begins with an answer is no fault (recorded calls show it).
     Messages ahead of `start` are taken as right. A body that is only the end of a message thread has
-    to be joined with its beginning first. Breakpoints, that of automatic caching
-    too, are `find_refusal`'s.
+    to be joined with its beginning first. Breakpoints are `find_refusal`'s and `lifetime_conflict`'s.
     """
     return _fault_of_turns(_turns(prefix, start))
 
 
-AUTOMATIC = "$.cache_control"
-
-
-def lifetime_fault(body: Body, prefix: Prefix) -> tuple[str, str] | None:
-    """Automatic caching for another lifetime than that of the breakpoint that its block has already, which
-    the API refuses (facts 1.2)."""
+def lifetime_conflict(body: Body, prefix: Prefix) -> tuple[str, str] | None:
+    """Automatic caching that asks for another lifetime than the breakpoint which its block has, or None."""
     control = codec.decode(body.cache_control)
     if not isinstance(control, dict):
         return None
+    # Only the last block that can carry a breakpoint: on any other one the lifetimes stand apart, and
+    # their order is what counts. The same lifetime twice has no effect (facts 1.2).
     able = (s for s in reversed(prefix.segments) if s.is_block and not s.mark_fault)
     last = next(able, None)
     asked = "1h" if control.get("ttl") == "1h" else "5m"
     if last is not None and last.ttl is not None and last.ttl != asked:
-        return AUTOMATIC, f"automatic caching for {asked} on a block marked for {last.ttl}"
+        return "$.cache_control", f"automatic caching for {asked} on a block marked for {last.ttl}"
     return None
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ctxdoc.cache.breakpoint_rules import Refusal, find_refusal
 from ctxdoc.cache.simulator import FIRST_RESPONSE_SECONDS, Cache, Outcome, Step, places_differ
 from ctxdoc.prompt.diff import common_segments
-from ctxdoc.prompt.message_shape import lifetime_fault, shape_fault
+from ctxdoc.prompt.message_shape import lifetime_conflict, shape_fault
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.render import SERVER_RESULTS, Renderer
 from ctxdoc.request.request import Request, Section
@@ -245,10 +245,10 @@ class Replayer:
         return before.sizes.at(self.cache.longest_live(before.prefix, step_of(after)))
 
 
-TARGET = "breakpoint_invalid_target"
-"""The cause of a refusal for a breakpoint where there can be none."""
 SHAPE = "message_shape_invalid"
 """The cause of a refusal for the shape of a conversation."""
+LIFETIMES = "ttl_order_invalid"
+"""The cause of a refusal for lifetimes that contradict each other."""
 
 
 def _refusal(request: Request, prefix: Prefix, before: MeasuredRequest | None) -> Refusal | None:
@@ -260,9 +260,9 @@ def _refusal(request: Request, prefix: Prefix, before: MeasuredRequest | None) -
     found = find_refusal(sent)
     if found is not None or request.body is None:
         return found
-    lifetime = lifetime_fault(request.body, sent)
-    if lifetime is not None:
-        return Refusal(TARGET, *lifetime)
+    conflict = lifetime_conflict(request.body, sent)
+    if conflict is not None:
+        return Refusal(LIFETIMES, *conflict)
     shared = common_segments(before.prefix.as_sent, sent) if before is not None else 0
     known = sent.segments[shared - 1] if shared else None
     start = known.rank[1] if known is not None and known.section is Section.MESSAGES else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ctxdoc.outputs.printable import visible
 from ctxdoc.outputs.report import Snippet
-from ctxdoc.prompt.diff import Place, first_difference
+from ctxdoc.prompt.diff import Difference, first_difference
 from ctxdoc.request import codec
 from ctxdoc.request.codec import Json
 
@@ -13,7 +13,7 @@ BEFORE = 28
 AFTER = 44
 
 
-def snippet_of(place: Place) -> Snippet:
+def snippet_of(place: Difference) -> Snippet:
     """Both sides around the first differing character."""
     before, after = _text(place.before), _text(place.after)
     byte = place.byte

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ctxdoc.diagnosis.by_counters import Counted, Rewrite
+from ctxdoc.diagnosis.by_counters import Counted
 from ctxdoc.diagnosis.causes import CAUSES, Confidence
+from ctxdoc.diagnosis.counter_proofs import Rewrite
 from ctxdoc.request.request import Event, Request
 from ctxdoc.request.response import Response
 from ctxdoc.request.usage import Pass, Usage

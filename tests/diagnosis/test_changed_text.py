@@ -5,15 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ctxdoc.diagnosis.case import Confidence
-from ctxdoc.diagnosis.changed_text import (
-    Kind,
-    changed_span,
-    find_kind,
-    find_kinds,
-    judge_value,
-    similarity,
-)
+from ctxdoc.diagnosis.changed_text import find_kind, find_kinds, judge_value, similarity
 from ctxdoc.diagnosis.reordered import MAX_TEXT, Order, find_order
+from ctxdoc.diagnosis.text_values import Kind, changed_span
 
 PROSE = "You are a careful agent. Read the file before you edit it, and answer in one line.\n"
 

@@ -897,16 +897,12 @@ def test_the_shape_of_a_conversation_is_judged(
     assert (found[0] if found else None) == place
 
 
-def case_of_body(folder: Path, body: Record) -> Case:
+def fault_of(folder: Path, body: Record, start: int = 0) -> tuple[str, str] | None:
     path = folder / "one.json"
     record = {"request": {"model": "claude-sonnet-5", "max_tokens": 9, **body}}
     path.write_text(json.dumps(record), encoding="utf-8")
     request = read_request(str(path))[0]
-    return case_of_pair(request, request)
-
-
-def fault_of(folder: Path, body: Record, start: int = 0) -> tuple[str, str] | None:
-    return shape_fault(case_of_body(folder, body).after.prefix, start)
+    return shape_fault(case_of_pair(request, request).after.prefix, start)
 
 
 @pytest.mark.parametrize(
@@ -920,31 +916,66 @@ def test_messages_that_are_known_to_be_right_are_not_judged_again(
     assert bool(fault_of(tmp_path, {"messages": messages}, start)) is faulty
 
 
+FIVE, HOUR = {"type": "ephemeral"}, {"type": "ephemeral", "ttl": "1h"}
+ORDER, LIMIT = "ttl_order_invalid", "breakpoint_over_limit"
+
+
 @pytest.mark.parametrize(
-    ("explicit", "last", "cause"),
+    ("system", "last", "automatic", "cause"),
     [
-        (3, None, None),
-        (4, None, "breakpoint_over_limit"),
-        (1, "5m", None),
-        (1, "1h", "breakpoint_invalid_target"),
+        # One block, two lifetimes: 400; the same one twice: no effect (facts 1.2).
+        (None, FIVE, HOUR, ORDER),
+        (None, HOUR, FIVE, ORDER),
+        (HOUR, FIVE, HOUR, ORDER),
+        (None, {"type": "ephemeral", "ttl": "5m"}, FIVE, None),
+        (None, HOUR, HOUR, None),
+        (HOUR, FIVE, FIVE, None),
+        # Two blocks: the longer lifetime has to come first (facts 1.4).
+        (FIVE, None, HOUR, ORDER),
+        (HOUR, None, FIVE, None),
+        (FIVE, None, FIVE, None),
+        (HOUR, None, HOUR, None),
+        (None, None, HOUR, None),
     ],
 )
-def test_automatic_caching_needs_a_slot_and_the_lifetime_of_its_block(
-    explicit: int, last: str | None, cause: str | None, tmp_path: Path
+def test_the_lifetime_of_automatic_caching_agrees_with_the_breakpoints(
+    system: Record | None,
+    last: Record | None,
+    automatic: Record,
+    cause: str | None,
+    tmp_path: Path,
 ) -> None:
-    """Four breakpoints and automatic caching are five; another lifetime on the last block is refused
-    (prompt-caching page, 2026-10-08)."""
+    block = {"type": "text", "text": "hi", **({"cache_control": last} if last else {})}
+    head = {"type": "text", "text": "Be brief.", **({"cache_control": system} if system else {})}
+    body = {
+        "system": [head],
+        "messages": [{"role": "user", "content": [block]}],
+        "cache_control": automatic,
+    }
+    assert refusal_of(tmp_path, body) == cause
+
+
+@pytest.mark.parametrize(("explicit", "cause"), [(3, None), (4, LIMIT), (5, LIMIT)])
+def test_automatic_caching_takes_one_of_the_four_slots(
+    explicit: int, cause: str | None, tmp_path: Path
+) -> None:
     blocks: list[Record] = [{"type": "text", "text": f"part {n}"} for n in range(6)]
     for each in blocks[:explicit]:
-        each["cache_control"] = MARK if last != "1h" else {"type": "ephemeral", "ttl": "1h"}
-    if last:
-        blocks[-1]["cache_control"] = {"type": "ephemeral", "ttl": last}
-    body = {"messages": [{"role": "user", "content": blocks}], "cache_control": MARK}
-    refusal = case_of_body(tmp_path, body).refusal
-    assert (refusal.cause if refusal else None) == cause
-    # The fifth is the automatic one, which stands on the last block.
-    places = {"breakpoint_over_limit": "$.messages[0].content[5]"}
-    assert refusal is None or refusal.pointer == places.get(refusal.cause, "$.cache_control")
+        each["cache_control"] = FIVE
+    body = {"messages": [{"role": "user", "content": blocks}], "cache_control": FIVE}
+    assert refusal_of(tmp_path, body) == cause
+
+
+def refusal_of(folder: Path, body: Record) -> str | None:
+    """The cause for which a request without an answer would be refused; None where it would not."""
+    path = folder / "one.json"
+    record = {"request": {"model": "claude-sonnet-5", "max_tokens": 9, **body}}
+    path.write_text(json.dumps(record), encoding="utf-8")
+    found = diagnose_pair(*(read_request(str(path))[0],) * 2)
+    if found.case.refusal is None:
+        return None
+    assert found.finding.cause.id == found.case.refusal.cause
+    return found.finding.cause.id
 
 
 @pytest.mark.parametrize("heading", HEADINGS)

@@ -393,8 +393,8 @@ def verdict(tmp_path: Path, cost: str, model: str = "claude-sonnet-4-5", **usage
     second |= {"cost_usd": float(cost)}
     path = tmp_path / "log.jsonl"
     path.write_text(lines([first, second]))
-    from ctxdoc.diagnosis.accounting import find_wrong_rate
     from ctxdoc.diagnosis.attribution import iter_cases
+    from ctxdoc.diagnosis.causes.usage_wrong_rate import find_wrong_rate
 
     *_, last = iter_cases(read_log([str(path)]).requests)
     found = find_wrong_rate(last)

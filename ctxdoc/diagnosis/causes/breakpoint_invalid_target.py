@@ -1,15 +1,13 @@
 """A breakpoint on something that cannot carry one: the request is refused.
 
 What it is
-    cache_control stands on a thinking block, a deferred tool or an empty text block; or automatic caching
-    (cache_control beside the messages) comes to a block that is marked for another lifetime.
+    cache_control stands on a thinking block, a deferred tool or an empty text block.
 Why it breaks the prefix
     The API answers 400.
 Example
     A library marks the block before the last text, which is thinking.
 What to do
-    Walk back to the nearest text, tool_use or tool_result block; give automatic caching the lifetime of the
-    last block's breakpoint.
+    Walk back to the nearest text, tool_use or tool_result block.
 How sure it can be
     Certain where the log holds the API's refusal, likely where it holds no answer: the rule is the vendor's
     (facts 1.2). An answer with counters says that it was accepted, and nothing is said.
@@ -23,7 +21,7 @@ from ctxdoc.diagnosis.evidence import refused_for
 
 
 def _match(case: Case) -> Match | None:
-    return refused_for(case, "breakpoint_invalid_target", "the block cannot carry it")
+    return refused_for(case, "breakpoint_invalid_target", "it cannot carry a breakpoint")
 
 
 CAUSE = Cause(

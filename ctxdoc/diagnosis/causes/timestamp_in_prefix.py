@@ -21,8 +21,8 @@ from __future__ import annotations
 
 from ctxdoc.diagnosis.case import Case, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match, capped
-from ctxdoc.diagnosis.changed_text import Kind
 from ctxdoc.diagnosis.evidence import find_value
+from ctxdoc.diagnosis.text_values import Kind
 
 
 def _match(case: Case) -> Match | None:
