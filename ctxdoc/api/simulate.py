@@ -23,6 +23,7 @@ from ctxdoc.errors import InputError
 from ctxdoc.outputs.report import Report
 from ctxdoc.reports.simulate import simulate_report
 from ctxdoc.reports.strategy_curves import pictures_of
+from ctxdoc.request.log import Log
 from ctxdoc.simulation.compare import Comparison
 from ctxdoc.simulation.emit import iter_lines
 from ctxdoc.simulation.history.from_log import recorded_session
@@ -55,6 +56,8 @@ class SimulationOutcome(Outcome, frozen=True, kw_only=True, dict=True):
     question: Question
     logs: tuple[str, ...]
     """As they were given, for the commands that the report shows."""
+    verbose: bool = False
+    """Whether report and document list what the model would not see."""
 
     @property
     def totals(self) -> SimulationTotals:
@@ -83,9 +86,11 @@ class SimulationOutcome(Outcome, frozen=True, kw_only=True, dict=True):
             for warning in row["warnings"]
         )
 
-    def report(self, *, excerpts: bool = True, verbose: bool = False) -> Report:
-        """What all outputs write; `verbose` lists what the model would not see."""
-        return simulate_report(self.comparison, verbose=verbose, excerpts=excerpts, logs=self.logs)
+    def report(self, *, excerpts: bool = True) -> Report:
+        """What all outputs write."""
+        return simulate_report(
+            self.comparison, verbose=self.verbose, excerpts=excerpts, logs=self.logs
+        )
 
     def plot(self, kind: str = "png") -> bytes:
         """Cost and prompts as a picture, png or svg; of a search its curve or field.
@@ -120,6 +125,7 @@ def simulate(
     gap: float | None = None,
     output_tokens: int | None = None,
     seed: int | None = None,
+    verbose: bool = False,
     session: str = "",
     model: str = "",
     strict: bool = False,
@@ -131,7 +137,7 @@ def simulate(
     Either logs, or a made-up session, of which turn k sends prefix + per_turn·k tokens: numbers are tokens,
     `gap` is seconds between two requests, `tool_share` runs from 0 to 1. `strategy`, `placement`, `sweep` and
     `optimize` are one text or several, as the options take them; without a strategy all that apply are
-    compared.
+    compared. `verbose` lists what the model would not see in report and document.
 
     Raises InputError for what cannot be read or makes no session, UnknownNameError for a name that there is
     not, NoRequestError where no request can be simulated.
@@ -167,9 +173,7 @@ def simulate(
                 condense=True,
                 progress=progress,
             )
-            warnings = skipped_lines(log)
-            with noting(warnings):
-                simulation = Simulation(recorded_session(log, only=session))
+            simulation, warnings = _recorded(log, session), skipped_lines(log)
             # The session has all that is needed; a log that was read here is gone.
             del log
         comparison = question.answer(simulation)
@@ -178,8 +182,15 @@ def simulate(
         simulation=simulation,
         question=question,
         logs=names_of(logs),
+        verbose=verbose,
         warnings=warnings,
     )
+
+
+def _recorded(log: Log, session: str) -> Simulation:
+    """The session of a log, ready to be run; an error names what was skipped before."""
+    with noting(skipped_lines(log)):
+        return Simulation(recorded_session(log, only=session))
 
 
 def _check_one_source(logs: tuple[Source, ...], given: dict[str, int | float]) -> None:

@@ -92,16 +92,21 @@ def _joined(of_file: GateSettings, limits: GateSettings, given: GateOptions) -> 
 
 
 def _of_file(folder: Path) -> tuple[GateSettings, Path]:
-    """What the next pyproject.toml says, and the folder that its paths start from."""
+    """What the next pyproject.toml says, its paths as they are seen from a folder, and where it stands."""
     table, path = read_settings(folder)
     if not table or path is None:
         return GateSettings(), folder
     found = settings_of(table, f"{path}, [tool.ctxdoc.gate]")
     home = path.parent
-    if found.baseline is not None and home != folder:
-        # Paths of the file start from its folder, those of the command line from here.
-        found = replace(found, baseline=os.path.relpath(home / found.baseline, folder))
-    return found, home
+    if home == folder:
+        # As they are written: a report shows them.
+        return found, home
+
+    def from_here(name: str) -> str:
+        return name if name == "-" else os.path.relpath(home / name, folder)
+
+    baseline = None if found.baseline is None else from_here(found.baseline)
+    return replace(found, baseline=baseline, logs=tuple(map(from_here, found.logs))), home
 
 
 def _number(name: str, text: str) -> str:

@@ -178,7 +178,7 @@ def simulate(
     warn_all(found.warnings, quiet=quiet)
     write_plot(plot, found.plot)
     _emit(found, emit, quiet=quiet)
-    report = found.report(verbose=verbose, excerpts=not no_excerpts)
+    report = found.report(excerpts=not no_excerpts)
     write_report(report, form, output, no_color=no_color)
 
 

@@ -53,6 +53,10 @@ CALLS: dict[str, tuple[Made, tuple[str, ...]]] = {
         lambda: ctxdoc.simulate(LOG, strategy="clear:keep=2", placement=["oracle", "none"]),
         ("simulate", LOG, "--strategy", "clear:keep=2", "--placement", "oracle", "--placement", "none"),
     ),
+    "what is hidden": (
+        lambda: ctxdoc.simulate(LOG, strategy="offload:over=300", verbose=True),
+        ("simulate", LOG, "--strategy", "offload:over=300", "--verbose"),
+    ),
     "searches": (
         lambda: ctxdoc.simulate(LOG, sweep="clear.keep=1,2", optimize="trim.high=3k..6k"),
         ("simulate", LOG, "--sweep", "clear.keep=1,2", "--optimize", "trim.high=3k..6k"),

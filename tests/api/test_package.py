@@ -17,7 +17,7 @@ from ctxdoc.errors import CtxdocError
 
 VERBS = ("diagnose", "gate", "image", "read", "replay", "simulate")
 OF_THE_PROGRAM = {
-    "format", "output", "plot", "emit", "verbose", "no-excerpts", "quiet", "no-color", "debug", "exit-code",
+    "format", "output", "plot", "emit", "no-excerpts", "quiet", "no-color", "debug", "exit-code",
     "live", "yes", "diagnostics", "help",
 }  # fmt: skip
 """Options on how a report is written, and what is sent after asking: methods of an outcome, or of no use."""

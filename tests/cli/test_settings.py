@@ -84,6 +84,9 @@ def test_paths_of_the_file_start_from_its_folder(
     monkeypatch.chdir(inner)
     found, home = chosen_settings(GateOptions())
     assert (found.baseline, home) == ("../../locks/x.lock", project)
+    write(project, 'logs = ["recorded/a.jsonl", "-"]')
+    assert chosen().logs == ("../../recorded/a.jsonl", "-")
+    write(project, 'command = "make body"\nbaseline = "locks/x.lock"')
     # A builder that is typed runs where it was typed.
     typed, home = chosen_settings(GateOptions(command="make other"))
     assert (typed.baseline, home) == ("../../locks/x.lock", inner)
