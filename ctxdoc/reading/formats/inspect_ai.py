@@ -236,17 +236,16 @@ class _Resolver:
             self.budget.start()
             whole = {**stated, **self._pooled(call)}
             return {name: self._resolved(value) for name, value in whole.items()}
-        except (ValueError, TypeError) as error:
-            notes.append(f"request not used: {error}")
+        except UNREADABLE as error:
+            notes.append(f"request not used: {reason_of(error)}")
             return None
 
     def _pooled(self, call: Values) -> dict[str, Any]:
         """The messages that newer versions keep once for all calls of a sample."""
-        refs = call.get("call_refs")
-        if not isinstance(refs, list):
+        if not isinstance(call.get("call_refs"), list):
             return {}
         messages: list[Any] = []
-        for start, end in refs:
+        for start, end in msgspec.convert(call["call_refs"], list[tuple[int, int]]):
             if not 0 <= start <= end <= len(self.calls):
                 raise ValueError("its messages are not in the sample")
             self.budget.take((end - start) * VALUE)

@@ -224,10 +224,9 @@ def _body(attributes: Values) -> dict[str, Any] | None:
 
 
 def _nanoseconds(value: Any) -> datetime | None:
-    try:
-        return read_time(int(value) / 1e9) if int(value) > 0 else None
-    except (TypeError, ValueError, OverflowError):
-        return None
+    """A time as OTLP JSON has it: nanoseconds since 1970 as text, or as a number."""
+    digits = str(int(value) if isinstance(value, float) else value)
+    return read_time(int(digits) / 1e9) if digits.isdecimal() and len(digits) < MAX_DIGITS else None
 
 
 def _first(attributes: Values, names: tuple[str, ...]) -> str:

@@ -14,6 +14,7 @@ from msgspec import Raw
 from ctxdoc.reading.formats.base import text_of
 from ctxdoc.reading.formats.shared import usage as counters
 from ctxdoc.reading.formats.shared.blocks import Blocks, content_of
+from ctxdoc.reading.formats.shared.members import odd
 from ctxdoc.reading.source import MAX_DOCUMENT
 from ctxdoc.request.response import Response, ServerEdit
 from ctxdoc.request.usage import Pass
@@ -67,6 +68,8 @@ def read_answer(body: bytes | str | Mapping[str, Any] | list[Any] | None) -> Res
         return response_of(body)
     if isinstance(body, list):
         return merged(event for event in body if isinstance(event, Mapping))
+    if not isinstance(body, bytes | str):
+        raise odd("str", body, "$.response.body")
     data = unpacked(body) if isinstance(body, bytes) else body.encode("utf-8", "replace")
     start = data.lstrip()[:6]
     if start[:1] == b"{":

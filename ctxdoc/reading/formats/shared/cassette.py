@@ -43,14 +43,7 @@ def requests_of(
         try:
             yield request_of(exchange(source, entry))
         except UNREADABLE as error:
-            yield Skipped(source.name, entry.line, _unlike(error))
-
-
-def _unlike(error: Exception) -> str:
-    """Why an entry could not be used."""
-    if isinstance(error, KeyError):
-        return f"no interaction: no '{error.args[0]}'"
-    return f"no interaction: {reason_of(error)}"
+            yield Skipped(source.name, entry.line, f"no interaction: {reason_of(error)}")
 
 
 def interaction(

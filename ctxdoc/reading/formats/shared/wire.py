@@ -12,9 +12,10 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from ctxdoc.reading.formats.base import Item, read_body, text_of
+from ctxdoc.reading.formats.base import UNREADABLE, Item, read_body, text_of
 from ctxdoc.reading.formats.shared import converse
 from ctxdoc.reading.formats.shared.answer import read_answer, unpacked
+from ctxdoc.reading.formats.shared.members import odd
 from ctxdoc.reading.source import reason_of
 from ctxdoc.request.log import Skipped
 from ctxdoc.request.request import KEPT_HEADERS, Body, Request
@@ -196,9 +197,11 @@ def _request_body(exchange: HttpExchange, notes: list[str]) -> tuple[Raw | None,
     if isinstance(body, dict | list) or body is None:
         return None, body
     try:
+        if not isinstance(body, bytes | str):
+            raise odd("str", body, "$.request.body")
         data = unpacked(body) if isinstance(body, bytes) else body.encode()
         return Raw(data), msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError, ValueError) as error:
+    except UNREADABLE as error:
         notes.append(f"request not used: {reason_of(error)}")
         return None, None
 
@@ -208,7 +211,7 @@ def _answer(exchange: HttpExchange, notes: list[str]) -> Response | None:
     failed = isinstance(status, int) and not isinstance(status, bool) and status >= 400
     try:
         response = read_answer(exchange.answer)
-    except (msgspec.DecodeError, RecursionError, ValueError) as error:
+    except UNREADABLE as error:
         notes.append(f"response not used: {reason_of(error)}")
         response = None
     if failed and (response is None or not response.error):
@@ -232,7 +235,7 @@ def _body(raw: Raw | None, values: Any, model: str, path: str, notes: list[str])
         body = converse.read_body(
             raw if raw is not None else Raw(msgspec.json.encode(values)), model
         )
-    except (msgspec.MsgspecError, RecursionError, TypeError, ValueError) as error:
+    except UNREADABLE as error:
         notes.append(f"body not used: {error}")
         return None
     return replace(body, model=model)
@@ -246,7 +249,7 @@ def _messages_body(raw: Raw | None, values: Any, model: str, notes: list[str]) -
         return None
     try:
         body = read_body(raw if raw is not None else msgspec.json.encode(values))
-    except (msgspec.MsgspecError, RecursionError, TypeError, ValueError) as error:
+    except UNREADABLE as error:
         notes.append(f"body not used: {error}")
         return None
     return replace(body, model=body.model or model)
@@ -259,10 +262,13 @@ def is_messages_body(values: Any) -> bool:
         return False
     if is_openai_body(values):
         return False
-    roles = {m.get("role") if isinstance(m, Mapping) else None for m in values["messages"]}
+    roles = [m.get("role") if isinstance(m, Mapping) else None for m in values["messages"]]
+    if not all(isinstance(role, str) for role in roles):
+        return False
     if "anthropic_version" in values or "system" in values:
-        return all(isinstance(role, str) for role in roles)
-    return roles <= {"user", "assistant", "system"} and ("max_tokens" in values or "user" in roles)
+        return True
+    known = {"user", "assistant", "system"}.issuperset(roles)
+    return known and ("max_tokens" in values or "user" in roles)
 
 
 def is_openai_body(values: Any) -> bool:
