@@ -47,6 +47,8 @@ from ctxdoc.request.usage import Usage
 
 Values = Mapping[str, Any]
 HOLDERS = ("", "data[].", "observations[].", "data.")
+BESIDE_OLD = frozenset({"unit", "inputCost", "outputCost", "totalCost"})
+"""Members of an old `usage` that are no counters."""
 INPUT_NOTE = "body not compared: the input that Langfuse keeps is no whole Messages API body"
 
 
@@ -142,12 +144,14 @@ def _response(row: Values) -> Response:
 
 
 def _usage(row: Values) -> Usage | None:
-    """The counters; those of old versions are in `usage`, with a unit."""
+    """The counters; those of old versions are in `usage`, with a unit and costs beside them."""
     details = _value(_of(row, "usageDetails"))
     if isinstance(details, Mapping) and details:
         return counters.langfuse(details)
     old = counters.part(row, "usage")
-    return counters.langfuse(old) if old.get("unit") == "TOKENS" else None
+    if old.get("unit") != "TOKENS":
+        return None
+    return counters.langfuse({name: old[name] for name in old.keys() - BESIDE_OLD})
 
 
 def _cost(row: Values) -> Any:

@@ -38,8 +38,11 @@ def unpacked(data: bytes) -> bytes:
     if data[:4] == b"\x28\xb5\x2f\xfd":
         import zstandard
 
-        with zstandard.ZstdDecompressor().stream_reader(data) as stream:
-            plain = stream.read(MAX_DOCUMENT + 1)
+        try:
+            with zstandard.ZstdDecompressor().stream_reader(data) as stream:
+                plain = stream.read(MAX_DOCUMENT + 1)
+        except zstandard.ZstdError as error:
+            raise ValueError(f"damaged compressed data: {error}") from error
         if len(plain) > MAX_DOCUMENT:
             raise ValueError("unpacks to more than a request can be")
         return bytes(plain)

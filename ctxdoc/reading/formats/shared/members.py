@@ -34,22 +34,6 @@ def members_of(value: Any, path: str) -> Members:
     return value
 
 
-def items_of(value: Any, path: str) -> list[Any]:
-    """The items of a list, none of a null; raises OddValueError for anything else."""
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise odd("array", value, path)
-    return value
-
-
-def text_in(value: Any, path: str) -> str:
-    """A text; raises OddValueError for anything else."""
-    if not isinstance(value, str):
-        raise odd("str", value, path)
-    return value
-
-
 def required(members: Members, name: str) -> Any:
     """A member that every record of a format has; raises OddValueError where it is not there."""
     if name not in members:
