@@ -493,6 +493,23 @@ def test_a_langfuse_total_that_nothing_adds_up_to_is_flagged() -> None:
     assert found.contradiction == "total 9 is not the sum of its parts 7"
 
 
+@pytest.mark.parametrize(
+    ("unit", "counters"), [("TOKENS", (5, 0, 0, 0, 2)), ("CHARACTERS", None), (None, None)]
+)
+def test_old_langfuse_counters_have_a_unit_and_costs_beside_them(
+    unit: str | None, counters: tuple[int, ...] | None
+) -> None:
+    """Counters of another unit are none of tokens."""
+    costs = {"inputCost": 0.1, "outputCost": None, "totalCost": 0.1}
+    stated = {"input": 5, "output": 2, "total": 7, "unit": unit, **costs}
+    (found,) = read("langfuse", row(usageDetails=None, usage=stated))
+    if counters is None:
+        assert isinstance(found, Skipped)
+    else:
+        assert isinstance(found, Request)
+        assert parts(found.usage) == counters
+
+
 def test_a_blob_storage_row_has_snake_case_names_and_utc_times() -> None:
     stated = {
         "id": "o",

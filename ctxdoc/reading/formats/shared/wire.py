@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from ctxdoc.reading.formats.base import UNREADABLE, Item, read_body, text_of
 from ctxdoc.reading.formats.shared import converse
-from ctxdoc.reading.formats.shared.answer import read_answer, unpacked
+from ctxdoc.reading.formats.shared.answer import read_answer
+from ctxdoc.reading.formats.shared.compression import unpacked
 from ctxdoc.reading.formats.shared.members import odd
 from ctxdoc.reading.source import reason_of
 from ctxdoc.request.log import Skipped
