@@ -37,6 +37,7 @@ from ctxdoc.reading.formats.base import (
     read_time,
     text_of,
 )
+from ctxdoc.reading.formats.shared import tracked_usage
 from ctxdoc.reading.formats.shared import usage as counters
 from ctxdoc.reading.formats.shared.wire import HttpExchange, answered, is_messages_body
 from ctxdoc.reading.source import Document, Source, reason_of
@@ -147,11 +148,11 @@ def _usage(row: Values) -> Usage | None:
     """The counters; those of old versions are in `usage`, with a unit and costs beside them."""
     details = _value(_of(row, "usageDetails"))
     if isinstance(details, Mapping) and details:
-        return counters.langfuse(details)
+        return tracked_usage.langfuse(details)
     old = counters.part(row, "usage")
     if old.get("unit") != "TOKENS":
         return None
-    return counters.langfuse({name: old[name] for name in old.keys() - BESIDE_OLD})
+    return tracked_usage.langfuse({name: old[name] for name in old.keys() - BESIDE_OLD})
 
 
 def _cost(row: Values) -> Any:

@@ -32,6 +32,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ctxdoc.reading.formats.base import UNREADABLE, Format, Item, between, read_time, text_of
+from ctxdoc.reading.formats.shared import tracked_usage
 from ctxdoc.reading.formats.shared import usage as counters
 from ctxdoc.reading.formats.shared.wire import HttpExchange, answered, is_messages_body
 from ctxdoc.reading.source import Document, Source, reason_of
@@ -133,7 +134,7 @@ def _call_or_skipped(place: Document, span: Values) -> _Call | Skipped:
             return Skipped(
                 place.source, place.line, f"no call of a model: {operation[:40]}", other=True
             )
-        usage = counters.otel(attributes)
+        usage = tracked_usage.otel(attributes)
     except UNREADABLE as error:
         return Skipped(place.source, place.line, reason_of(error))
     if usage is None and not operation:

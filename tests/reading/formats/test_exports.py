@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ctxdoc.reading.formats import FORMATS
-from ctxdoc.reading.formats.shared import usage
+from ctxdoc.reading.formats.shared import tracked_usage, usage
 from ctxdoc.reading.formats.shared.answer import read_answer
 from ctxdoc.reading.formats.shared.wire import OPENAI_BODY
 from ctxdoc.reading.load import read_log
@@ -577,8 +577,8 @@ def span(id: str = "1", parent: str = "", **stated: Any) -> dict[str, Any]:  # n
 TOKENS = {"gen_ai.usage.input_tokens": 1305, "gen_ai.usage.output_tokens": 20}
 
 
-@pytest.mark.parametrize("read_name", usage.OTEL_READ)
-@pytest.mark.parametrize("written_name", usage.OTEL_WRITTEN)
+@pytest.mark.parametrize("read_name", tracked_usage.OTEL_READ)
+@pytest.mark.parametrize("written_name", tracked_usage.OTEL_WRITTEN)
 def test_the_otel_input_holds_both_cached_parts(read_name: str, written_name: str) -> None:
     found = one("otlp", export(span(**TOKENS, **{read_name: 1000, written_name: 300})))
     assert parts(found.usage) == (5, 1000, 300, 0, 20)
