@@ -25,8 +25,9 @@ from typing import Any
 
 from ctxdoc.reading.formats.base import Format, Item, read_time, text_of
 from ctxdoc.reading.formats.shared.cassette import requests_of
+from ctxdoc.reading.formats.shared.headers import header
 from ctxdoc.reading.formats.shared.members import members_of, required
-from ctxdoc.reading.formats.shared.wire import HttpExchange, header
+from ctxdoc.reading.formats.shared.wire import HttpExchange
 from ctxdoc.reading.formats.shared.yaml_text import PREFACE, documents
 from ctxdoc.reading.formats.shared.yaml_values import Entry
 from ctxdoc.reading.source import Source

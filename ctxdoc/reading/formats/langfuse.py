@@ -39,7 +39,8 @@ from ctxdoc.reading.formats.base import (
 )
 from ctxdoc.reading.formats.shared import tracked_usage
 from ctxdoc.reading.formats.shared import usage as counters
-from ctxdoc.reading.formats.shared.wire import HttpExchange, answered, is_messages_body
+from ctxdoc.reading.formats.shared.body_kind import is_messages_body
+from ctxdoc.reading.formats.shared.wire import HttpExchange, answered
 from ctxdoc.reading.source import Document, Source, reason_of
 from ctxdoc.request.log import Skipped, Trait
 from ctxdoc.request.request import Request

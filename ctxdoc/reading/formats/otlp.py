@@ -34,7 +34,8 @@ from msgspec.structs import replace
 from ctxdoc.reading.formats.base import UNREADABLE, Format, Item, between, read_time, text_of
 from ctxdoc.reading.formats.shared import tracked_usage
 from ctxdoc.reading.formats.shared import usage as counters
-from ctxdoc.reading.formats.shared.wire import HttpExchange, answered, is_messages_body
+from ctxdoc.reading.formats.shared.body_kind import is_messages_body
+from ctxdoc.reading.formats.shared.wire import HttpExchange, answered
 from ctxdoc.reading.source import Document, Source, reason_of
 from ctxdoc.request.log import Skipped, Trait
 from ctxdoc.request.response import Response

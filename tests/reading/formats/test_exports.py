@@ -16,7 +16,7 @@ import pytest
 from ctxdoc.reading.formats import FORMATS
 from ctxdoc.reading.formats.shared import tracked_usage, usage
 from ctxdoc.reading.formats.shared.answer import read_answer
-from ctxdoc.reading.formats.shared.wire import OPENAI_BODY
+from ctxdoc.reading.formats.shared.body_kind import OPENAI_BODY
 from ctxdoc.reading.load import read_log
 from ctxdoc.reading.source import Source
 from ctxdoc.request.log import Log, Skipped

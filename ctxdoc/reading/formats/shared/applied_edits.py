@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from ctxdoc.reading.formats.base import text_of
+from ctxdoc.reading.formats.shared.members import Members, objects_in
 from ctxdoc.reading.formats.shared.usage import MOST
 from ctxdoc.request.response import ServerEdit
 
@@ -13,23 +14,17 @@ CLEARED = {"clear_tool_uses": "cleared_tool_uses", "clear_thinking": "cleared_th
 """Beginnings of the types of edits, and where each says how many it cleared."""
 
 
-def edits_of(answer: Mapping[str, Any], notes: list[str]) -> tuple[ServerEdit, ...]:
+def edits_of(answer: Members, notes: list[str]) -> tuple[ServerEdit, ...]:
     """The edits of an answer; an entry of another shape says nothing, one without a count is noted."""
     management = answer.get("context_management")
     applied = management.get("applied_edits") if isinstance(management, dict) else None
     return (
-        *(edit for entry in _objects(applied) for edit in _cleared(entry, notes)),
+        *(edit for entry in objects_in(applied) for edit in _cleared(entry, notes)),
         *_dropped(answer.get("input_transformations")),
     )
 
 
-def _objects(entries: Any) -> Iterator[dict[str, Any]]:
-    """The objects in a list; none where there is no list."""
-    if isinstance(entries, list):
-        yield from (entry for entry in entries if isinstance(entry, dict))
-
-
-def _cleared(edit: dict[str, Any], notes: list[str]) -> Iterator[ServerEdit]:
+def _cleared(edit: Members, notes: list[str]) -> Iterator[ServerEdit]:
     kind = text_of(edit.get("type"))
     for name, counter in CLEARED.items():
         if not kind.startswith(name):
@@ -42,7 +37,7 @@ def _cleared(edit: dict[str, Any], notes: list[str]) -> Iterator[ServerEdit]:
 
 
 def _dropped(changes: Any) -> Iterator[ServerEdit]:
-    for change in _objects(changes):
+    for change in objects_in(changes):
         if change.get("type") == "thinking_dropped":
             yield ServerEdit(kind="thinking_dropped", count=1, path=text_of(change.get("path")))
 

@@ -11,7 +11,8 @@ from typing import Any
 from msgspec import Struct
 
 from ctxdoc.reading.formats.base import read_time
-from ctxdoc.reading.formats.shared.wire import HttpExchange, header
+from ctxdoc.reading.formats.shared.headers import header
+from ctxdoc.reading.formats.shared.wire import HttpExchange
 
 
 class Sent(Struct):

@@ -34,6 +34,11 @@ def members_of(value: Any, path: str) -> Members:
     return value
 
 
+def objects_in(value: Any) -> list[Members]:
+    """The objects in a list; none where there is no list, and what is no object is passed over."""
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+
+
 def required(members: Members, name: str) -> Any:
     """A member that every record of a format has; raises OddValueError where it is not there."""
     if name not in members:
