@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from importlib import import_module
+from types import ModuleType
 from typing import Generic, TypeVar
 
 from ctxdoc.errors import UnknownNameError
@@ -19,13 +20,20 @@ class Registry(Generic[T]):
     """
 
     def __init__(
-        self, package: str, attribute: str, names: tuple[str, ...], what: str = ""
+        self,
+        package: str,
+        attribute: str,
+        names: tuple[str, ...],
+        what: str = "",
+        files: Mapping[str, str] | None = None,
     ) -> None:
         self.package = package
         self.attribute = attribute
         self.names = names
         self.what = what or attribute.lower()
         """The word for one part, for messages."""
+        self._files = files or {}
+        """Modules by name, of the parts whose module is called otherwise."""
         self._parts: dict[str, T] = {}
 
     def __iter__(self) -> Iterator[T]:
@@ -47,12 +55,18 @@ class Registry(Generic[T]):
             near = get_close_matches(key, self.names, n=3, cutoff=0.6)
             raise UnknownNameError(self.what, name, near, list(self.names))
         if key not in self._parts:
-            module = import_module(f"{self.package}.{key}")
-            self._parts[key] = getattr(module, self.attribute)
+            self._parts[key] = getattr(self._module(key), self.attribute)
         return self._parts[key]
 
     def page(self, name: str) -> str:
         """The documentation of a part: its module's docstring."""
         part = self[name]
         del part
-        return import_module(f"{self.package}.{name.replace('-', '_')}").__doc__ or ""
+        return self._module(name.replace("-", "_")).__doc__ or ""
+
+    def file_of(self, name: str) -> str:
+        """The module that holds a part, in the package."""
+        return self._files.get(name, name)
+
+    def _module(self, key: str) -> ModuleType:
+        return import_module(f"{self.package}.{self.file_of(key)}")

@@ -52,7 +52,7 @@ def test_a_folder_of_parts_holds_registered_parts_only(
 ) -> None:
     folder = PACKAGE.joinpath(*parts.package.split(".")[1:])
     files = {path.stem for path in folder.glob("*.py")}
-    assert files - beside == set(parts.names) - beside
+    assert files - beside == set(map(parts.file_of, parts.names)) - beside
 
 
 def test_every_folder_says_what_it_holds() -> None:

@@ -89,10 +89,9 @@ def _opened(
             plain = cast("IO[bytes]", stack.enter_context(gzip.GzipFile(fileobj=stream)))
             yield Source(name, plain, folder, walk, stream)
         elif head == ZSTD:
-            import zstandard
+            from ctxdoc.reading.zstd_stream import ZstdStream
 
-            frames = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
-            unpacked = stack.enter_context(io.BufferedReader(frames))
+            unpacked = stack.enter_context(io.BufferedReader(ZstdStream(stream), BUFFER))
             yield Source(name, unpacked, folder, walk, stream)
         elif head == ZIP:
             yield from _members(name, stream)
@@ -112,5 +111,14 @@ def _members(name: str, stream: IO[bytes]) -> Iterator[Source]:
     with archive:
         for member in archive.infolist()[:MAX_MEMBERS]:
             if not member.is_dir():
-                with archive.open(member) as inside:
-                    yield Source(f"{name}::{shown(member.filename)}", inside, file=data)
+                inner = f"{name}::{shown(member.filename)}"
+                with _member(archive, member, inner) as inside:
+                    yield Source(inner, inside, file=data)
+
+
+def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> IO[bytes]:
+    try:
+        return archive.open(member)
+    except (NotImplementedError, RuntimeError) as error:
+        # The one for a compression that Python has not, the other for a password.
+        raise InputError(f"cannot read {name}: {error}", "unpack the archive first") from error

@@ -238,4 +238,6 @@ def _nothing(paths: list[str], skipped: list[Skipped]) -> str:
 def _hint(path: str, error: Exception) -> str:
     if isinstance(error, (EOFError, zlib.error, gzip.BadGzipFile)):
         return "the gzip file is cut or damaged: gzip -t tests it"
+    if isinstance(error, OSError) and "zstd data" in str(error):
+        return "the zstd file is cut or damaged: zstd -t tests it"
     return "" if os.path.exists(path) else "check the path; '-' reads standard input"  # noqa: PTH110

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 import msgspec
 from msgspec import Raw, Struct
 
-from ctxdoc.reading.formats.shared.answer import merged_answer, unpacked
-from ctxdoc.reading.formats.shared.wire import kept_headers
+from ctxdoc.reading.formats.shared.compression import unpacked
+from ctxdoc.reading.formats.shared.headers import kept_headers
+from ctxdoc.reading.formats.shared.stream import merged_answer
 from ctxdoc.record.redaction import Redactor
 from ctxdoc.request.credentials import without_credentials
 

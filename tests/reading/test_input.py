@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import random
 import zipfile
@@ -19,6 +20,7 @@ from ctxdoc.errors import InputError, NoRequestError
 from ctxdoc.reading.formats.base import read_duration, read_time
 from ctxdoc.reading.load import read_log, read_request
 from ctxdoc.reading.source import MAX_DOCUMENT
+from ctxdoc.reading.zstd_stream import PIECE, ZstdStream
 from ctxdoc.request.log import Trait
 from tests.support.sessions import first_body, lines, marked
 
@@ -495,3 +497,59 @@ def test_a_log_of_which_nothing_can_be_replayed_ends_with_3(tmp_path: Path) -> N
     usage = {"prompt_tokens": 9, "completion_tokens": 1}
     path.write_text(json.dumps({"request": body, "response": {"choices": [], "usage": usage}}))
     assert ended("replay", str(path), "--quiet") == 0
+
+
+PACKED = zstandard.compress(lines([GOOD] * 400).encode())
+HALF = len(PACKED) // 2
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (PACKED[:HALF], "the zstd data is cut"),
+        (PACKED + PACKED[:HALF], "the zstd data is cut"),
+        (PACKED[:4], "the zstd data is cut"),
+        (PACKED[:4] + b"\xff" * 30, "damaged zstd data"),
+        (PACKED + b"no frame", "damaged zstd data"),
+    ],
+)
+def test_a_zstd_file_that_is_cut_or_damaged_ends_with_2(
+    tmp_path: Path, data: bytes, reason: str
+) -> None:
+    path = tmp_path / "log.zst"
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=reason) as error:
+        read_log([str(path)])
+    assert "zstd -t" in error.value.hint
+
+
+@pytest.mark.parametrize("size", [1, PIECE - 1, PIECE, PIECE + 1, 1 << 20])
+def test_zstd_frames_are_one_text_wherever_they_end(size: int) -> None:
+    """Frames that are smaller and larger than the piece that is unpacked at once, one empty."""
+    parts = [random.Random(size).randbytes(size), b"", b"y" * (3 << 20), b"z"]
+    packed = b"".join(map(zstandard.compress, parts))
+    with io.BufferedReader(ZstdStream(io.BytesIO(packed))) as stream:
+        assert stream.read() == b"".join(parts)
+
+
+@pytest.mark.parametrize(
+    ("at", "value", "reason"),
+    [
+        # The flags and the method of a member, in its own header and in the directory.
+        ((6, 8), b"\x01\x00", "password"),
+        ((8, 10), b"\x63\x00", "compression method is not supported"),
+    ],
+)
+def test_a_member_of_a_zip_that_cannot_be_opened_is_named(
+    tmp_path: Path, at: tuple[int, int], value: bytes, reason: str
+) -> None:
+    path = tmp_path / "logs.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("one.jsonl", lines([GOOD]))
+    data = bytearray(path.read_bytes())
+    for start in (at[0], data.index(b"PK\x01\x02") + at[1]):
+        data[start : start + 2] = value
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=reason) as error:
+        read_log([str(path)])
+    assert f"{path}::one.jsonl" in error.value.message

@@ -36,6 +36,8 @@ FORMATS: Registry[Format] = Registry(
         "openai_chat",
         "body",
     ),
+    # pytest would take a file of that name for tests.
+    files={"test_agent": "dd_test_agent"},
 )
 
 __all__ = ["FORMATS", "Format"]

@@ -23,16 +23,12 @@ from ctxdoc.request.response import NULL
 Item = Request | Skipped
 MAX_COST = 1_000_000
 """USD; a request that is said to cost more is not believed."""
-UNREADABLE = (
-    msgspec.MsgspecError,
-    RecursionError,
-    ValueError,
-    TypeError,
-    KeyError,
-    IndexError,
-    AttributeError,
-)
-"""What reading a hostile or broken record may raise; each becomes a Skipped with its place."""
+UNREADABLE = (msgspec.MsgspecError, RecursionError, ValueError)
+"""What reading a hostile or broken record may raise; each becomes a Skipped with its place.
+
+Text, numbers and times that are none raise ValueError, as does a value of an odd type (OddValueError).
+What only a fault in a reader raises, such as AttributeError or KeyError, is not among them.
+"""
 
 
 class Format(Struct, frozen=True, kw_only=True):

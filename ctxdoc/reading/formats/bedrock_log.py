@@ -44,8 +44,8 @@ from ctxdoc.reading.formats.base import (
 )
 from ctxdoc.reading.formats.shared import converse
 from ctxdoc.reading.formats.shared.answer import read_answer
+from ctxdoc.reading.formats.shared.body_kind import is_messages_body
 from ctxdoc.reading.formats.shared.usage import beside, count
-from ctxdoc.reading.formats.shared.wire import is_messages_body
 from ctxdoc.reading.source import Document, Source, reason_of
 from ctxdoc.request.log import Skipped, Trait
 from ctxdoc.request.request import Body, Request

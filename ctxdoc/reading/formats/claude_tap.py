@@ -36,7 +36,9 @@ from ctxdoc.reading.formats.base import (
     by_entry,
     read_duration,
     read_time,
+    text_of,
 )
+from ctxdoc.reading.formats.shared.members import members_of, required
 from ctxdoc.reading.formats.shared.wire import HttpExchange, request_of
 from ctxdoc.reading.source import Document, Source
 from ctxdoc.request.log import Trait
@@ -101,8 +103,8 @@ def _read_compact(document: Document) -> Iterator[Item]:
     blobs = _Blobs({name: blob.payload for name, blob in compact.blobs.items()})
 
     def read(number: int, entry: Raw | bytes) -> Item:
-        stored = msgspec.json.decode(entry)
-        plain = blobs.restored(stored["record"] if WRAPPED in stored else stored)
+        stored = members_of(msgspec.json.decode(entry), "$")
+        plain = blobs.restored(required(stored, "record") if WRAPPED in stored else stored)
         return _request(document.source, number, msgspec.convert(plain, _Record))
 
     yield from by_entry(document.source, compact.records, read)
@@ -134,9 +136,9 @@ class _Blobs:
         return walk(record)
 
     def _payload(self, reference: Any, end: int) -> Raw:
-        name = reference.get("hash")
+        name = text_of(members_of(reference, f"$.{BLOB}").get("hash"))
         if name not in self._payloads:
-            raise ValueError(f"the compact trace has no part {str(name)[:20]}")
+            raise ValueError(f"the compact trace has no part {name[:20]}")
         payload = self._payloads[name]
         size = len(bytes(payload))
         if self._left - size < end:

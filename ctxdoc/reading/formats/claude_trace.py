@@ -23,30 +23,31 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec.structs import replace
 
 from ctxdoc.reading.formats.base import Format, Item, by_document, read_duration, read_time
-from ctxdoc.reading.formats.shared.wire import HttpExchange, request_of
+from ctxdoc.reading.formats.shared.exchange_record import (
+    ExchangeRecord,
+    Got,
+    Sent,
+    exchange_of,
+)
+from ctxdoc.reading.formats.shared.wire import request_of
 from ctxdoc.reading.source import Document, Source
 from ctxdoc.request.log import Trait
 
 
-class _Sent(Struct):
-    url: str
+class _Sent(Sent):
     timestamp: Any = None
-    headers: Any = None
-    body: Any = None
 
 
-class _Got(Struct):
-    timestamp: Any = None
+class _Got(Got):
     status_code: Any = None
-    headers: Any = None
-    body: Any = None
+    timestamp: Any = None
     body_raw: Any = None
 
 
-class _Record(Struct):
+class _Record(ExchangeRecord):
     request: _Sent
     response: _Got | None = None
 
@@ -59,13 +60,8 @@ def _read(document: Document) -> Item:
     record = msgspec.json.decode(document.data, type=_Record)
     sent, got = record.request, record.response or _Got()
     return request_of(
-        HttpExchange(
-            source=document.source,
-            line=document.line,
-            url=sent.url,
-            request_headers=sent.headers,
-            response_headers=got.headers,
-            request=sent.body,
+        replace(
+            exchange_of(document.source, document.line, sent, got),
             answer=got.body_raw if got.body is None else got.body,
             status=got.status_code,
             at=read_time(sent.timestamp),
@@ -75,10 +71,13 @@ def _read(document: Document) -> Item:
 
 
 def _seconds(start: Any, end: Any) -> float | None:
-    """Both are seconds since 1970."""
-    if isinstance(start, int | float) and isinstance(end, int | float):
+    """Both are seconds since 1970; None where one is no number, or no float can hold it."""
+    if not isinstance(start, int | float) or not isinstance(end, int | float):
+        return None
+    try:
         return read_duration((end - start) * 1000)
-    return None
+    except OverflowError:
+        return None
 
 
 FORMAT = Format(

@@ -38,7 +38,7 @@ from ctxdoc.reading.formats.base import (
     text_of,
 )
 from ctxdoc.reading.formats.shared.answer import response_of
-from ctxdoc.reading.formats.shared.wire import OPENAI_BODY, is_messages_body
+from ctxdoc.reading.formats.shared.body_kind import OPENAI_BODY, is_messages_body
 from ctxdoc.reading.source import Document, Source
 from ctxdoc.request.log import Skipped, Trait
 from ctxdoc.request.request import Body, Request

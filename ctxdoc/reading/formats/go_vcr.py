@@ -26,6 +26,7 @@ from msgspec.structs import replace
 
 from ctxdoc.reading.formats.base import Format, Item, read_duration, text_of
 from ctxdoc.reading.formats.shared.cassette import interaction, is_go, requests_of
+from ctxdoc.reading.formats.shared.members import members_of, required
 from ctxdoc.reading.formats.shared.wire import HttpExchange
 from ctxdoc.reading.formats.shared.yaml_text import entries
 from ctxdoc.reading.formats.shared.yaml_values import Entry
@@ -41,8 +42,8 @@ def _read(source: Source) -> Iterator[Item]:
 
 
 def _exchange(source: Source, entry: Entry) -> HttpExchange:
-    response = entry.value.get("response") or {}
-    found = interaction(source, entry.line, entry.value["request"], response)
+    response = members_of(entry.value.get("response"), "$.response")
+    found = interaction(source, entry.line, required(entry.value, "request"), response)
     return replace(found, duration=_seconds(response.get("duration")))
 
 

@@ -26,28 +26,21 @@ from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from ctxdoc.reading.formats.base import Format, Item, by_document, by_entry, read_base64, read_time
-from ctxdoc.reading.formats.shared.wire import HttpExchange, header, request_of
+from ctxdoc.reading.formats.shared.exchange_record import Got, Sent, exchange_of
+from ctxdoc.reading.formats.shared.wire import request_of
 from ctxdoc.reading.source import Document, Source
 from ctxdoc.request.log import Skipped, Trait
 
 
-class _Sent(Struct):
-    url: str
-    headers: Any = None
-    body: Any = None
-
-
-class _Got(Struct, rename="camel"):
-    status: Any = None
-    headers: Any = None
-    body: Any = None
-    body_encoding: Any = None
+class _Got(Got):
+    body_encoding: Any = msgspec.field(name="bodyEncoding", default=None)
 
 
 class _Interaction(Struct):
-    request: _Sent | None = None
+    request: Sent | None = None
     response: _Got | None = None
     transport: str = "http"
 
@@ -85,17 +78,12 @@ def _read_interaction(source: str, number: int, raw: Raw | bytes, at: datetime |
         return Skipped(
             source, number, f"no request over HTTP: {interaction.transport[:80]}", other=True
         )
+    exchange = exchange_of(source, number, sent, got)
     return request_of(
-        HttpExchange(
-            source=source,
-            line=number,
-            url=sent.url,
-            request_headers=sent.headers,
-            response_headers=got.headers,
-            request=sent.body,
+        replace(
+            exchange,
             answer=read_base64(got.body) if got.body_encoding == "base64" else got.body,
-            status=got.status,
-            at=read_time(header(got.headers, "date")) or at,
+            at=exchange.at or at,
         )
     )
 

@@ -25,7 +25,9 @@ from typing import Any
 
 from ctxdoc.reading.formats.base import Format, Item, read_time, text_of
 from ctxdoc.reading.formats.shared.cassette import requests_of
-from ctxdoc.reading.formats.shared.wire import HttpExchange, header
+from ctxdoc.reading.formats.shared.headers import header
+from ctxdoc.reading.formats.shared.members import members_of, required
+from ctxdoc.reading.formats.shared.wire import HttpExchange
 from ctxdoc.reading.formats.shared.yaml_text import PREFACE, documents
 from ctxdoc.reading.formats.shared.yaml_values import Entry
 from ctxdoc.reading.source import Source
@@ -43,7 +45,8 @@ def _read(source: Source) -> Iterator[Item]:
 
 
 def _exchange(source: Source, entry: Entry) -> HttpExchange:
-    when, then = entry.value["when"], entry.value.get("then") or {}
+    when = members_of(required(entry.value, "when"), "$.when")
+    then = members_of(entry.value.get("then"), "$.then")
     return HttpExchange(
         source=source.name,
         line=entry.line,

@@ -18,15 +18,18 @@ Privacy
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ctxdoc.reading.formats.base import UNREADABLE, Format, Item, read_time
-from ctxdoc.reading.formats.shared.wire import HttpExchange, header, request_of
+from ctxdoc.reading.formats.shared.headers import header
+from ctxdoc.reading.formats.shared.wire import HttpExchange, request_of
 from ctxdoc.reading.source import Source, reason_of
 from ctxdoc.request.log import Skipped, Trait
 
 MAGIC = b"httprr trace v1\n"
 MAX_RECORDS = 100_000
+LENGTHS = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t]*\r?\n")
 
 
 def _matches(source: Source) -> bool:
@@ -39,17 +42,16 @@ def _read(source: Source) -> Iterator[Item]:
     for _ in range(MAX_RECORDS):
         if at >= len(data):
             return
-        start = data.find(b"\n", at, at + 50) + 1
-        lengths = data[at:start].split()
-        if len(lengths) != 2 or not all(length.isdigit() for length in lengths):
+        found = LENGTHS.match(data, at)
+        if found is None:
             yield Skipped(source.name, line, "no line with the lengths of request and response")
             return
-        middle = start + int(lengths[0])
-        end = middle + int(lengths[1])
+        middle = found.end() + int(found[1])
+        end = middle + int(found[2])
         if end > len(data):
             yield Skipped(source.name, line, "the text ends too early")
             return
-        yield _read_record(source.name, line, data[start:middle], data[middle:end])
+        yield _read_record(source.name, line, data[found.end() : middle], data[middle:end])
         line += data.count(b"\n", at, end)
         at = end
     if at < len(data):
@@ -62,21 +64,21 @@ def _read_record(source: str, line: int, sent: bytes, got: bytes) -> Item:
     try:
         request = read_message(sent, is_request=True)
         response = read_message(got, is_request=False)
+        return request_of(
+            HttpExchange(
+                source=source,
+                line=line,
+                url=request.target,
+                request_headers=request.headers,
+                response_headers=response.headers,
+                request=request.body or None,
+                answer=response.body,
+                status=response.status,
+                at=read_time(header(response.headers, "date")),
+            )
+        )
     except UNREADABLE as error:
         return Skipped(source, line, reason_of(error))
-    return request_of(
-        HttpExchange(
-            source=source,
-            line=line,
-            url=request.target,
-            request_headers=request.headers,
-            response_headers=response.headers,
-            request=request.body or None,
-            answer=response.body,
-            status=response.status,
-            at=read_time(header(response.headers, "date")),
-        )
-    )
 
 
 FORMAT = Format(

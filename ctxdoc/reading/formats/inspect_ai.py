@@ -27,6 +27,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from ctxdoc.reading.formats.base import UNREADABLE, Format, Item, between, read_time, text_of
+from ctxdoc.reading.formats.shared import tracked_usage
 from ctxdoc.reading.formats.shared import usage as counters
 from ctxdoc.reading.formats.shared.answer import response_of
 from ctxdoc.reading.formats.shared.wire import HttpExchange, answered
@@ -190,7 +191,7 @@ def _response(event: _Event, call: Values) -> Response | None:
     output = event.output if isinstance(event.output, Mapping) else {}
     answer = call.get("response")
     found = response_of(answer) if isinstance(answer, Mapping) else Response()
-    usage = found.usage or counters.inspect(counters.part(output, "usage"))
+    usage = found.usage or tracked_usage.inspect(counters.part(output, "usage"))
     error = found.error or text_of(event.error) or text_of(output.get("error"))
     if usage is None and not error:
         return None
@@ -236,17 +237,16 @@ class _Resolver:
             self.budget.start()
             whole = {**stated, **self._pooled(call)}
             return {name: self._resolved(value) for name, value in whole.items()}
-        except (ValueError, TypeError) as error:
-            notes.append(f"request not used: {error}")
+        except UNREADABLE as error:
+            notes.append(f"request not used: {reason_of(error)}")
             return None
 
     def _pooled(self, call: Values) -> dict[str, Any]:
         """The messages that newer versions keep once for all calls of a sample."""
-        refs = call.get("call_refs")
-        if not isinstance(refs, list):
+        if not isinstance(call.get("call_refs"), list):
             return {}
         messages: list[Any] = []
-        for start, end in refs:
+        for start, end in msgspec.convert(call["call_refs"], list[tuple[int, int]]):
             if not 0 <= start <= end <= len(self.calls):
                 raise ValueError("its messages are not in the sample")
             self.budget.take((end - start) * VALUE)

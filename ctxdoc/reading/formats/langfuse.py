@@ -37,8 +37,10 @@ from ctxdoc.reading.formats.base import (
     read_time,
     text_of,
 )
+from ctxdoc.reading.formats.shared import tracked_usage
 from ctxdoc.reading.formats.shared import usage as counters
-from ctxdoc.reading.formats.shared.wire import HttpExchange, answered, is_messages_body
+from ctxdoc.reading.formats.shared.body_kind import is_messages_body
+from ctxdoc.reading.formats.shared.wire import HttpExchange, answered
 from ctxdoc.reading.source import Document, Source, reason_of
 from ctxdoc.request.log import Skipped, Trait
 from ctxdoc.request.request import Request
@@ -47,6 +49,8 @@ from ctxdoc.request.usage import Usage
 
 Values = Mapping[str, Any]
 HOLDERS = ("", "data[].", "observations[].", "data.")
+BESIDE_OLD = frozenset({"unit", "inputCost", "outputCost", "totalCost"})
+"""Members of an old `usage` that are no counters."""
 INPUT_NOTE = "body not compared: the input that Langfuse keeps is no whole Messages API body"
 
 
@@ -142,12 +146,14 @@ def _response(row: Values) -> Response:
 
 
 def _usage(row: Values) -> Usage | None:
-    """The counters; those of old versions are in `usage`, with a unit."""
+    """The counters; those of old versions are in `usage`, with a unit and costs beside them."""
     details = _value(_of(row, "usageDetails"))
     if isinstance(details, Mapping) and details:
-        return counters.langfuse(details)
+        return tracked_usage.langfuse(details)
     old = counters.part(row, "usage")
-    return counters.langfuse(old) if old.get("unit") == "TOKENS" else None
+    if old.get("unit") != "TOKENS":
+        return None
+    return tracked_usage.langfuse({name: old[name] for name in old.keys() - BESIDE_OLD})
 
 
 def _cost(row: Values) -> Any:

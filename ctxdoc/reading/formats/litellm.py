@@ -40,7 +40,7 @@ from ctxdoc.reading.formats.base import (
 )
 from ctxdoc.reading.formats.shared import usage as counters
 from ctxdoc.reading.formats.shared.answer import response_of
-from ctxdoc.reading.formats.shared.wire import OPENAI_BODY
+from ctxdoc.reading.formats.shared.body_kind import OPENAI_BODY
 from ctxdoc.reading.source import Document, Source
 from ctxdoc.request.log import Skipped, Trait
 from ctxdoc.request.request import Request

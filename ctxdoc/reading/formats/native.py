@@ -35,7 +35,8 @@ from ctxdoc.reading.formats.base import (
     text_of,
 )
 from ctxdoc.reading.formats.shared.answer import response_of
-from ctxdoc.reading.formats.shared.wire import EXCHANGE, OPENAI_ANSWER, kept_headers
+from ctxdoc.reading.formats.shared.headers import kept_headers
+from ctxdoc.reading.formats.shared.wire import EXCHANGE, OPENAI_ANSWER
 from ctxdoc.reading.source import Document, Source
 from ctxdoc.request.log import Skipped, Trait
 from ctxdoc.request.request import Request

@@ -39,14 +39,8 @@ from ctxdoc.reading.formats.base import (
     read_time,
     text_of,
 )
-from ctxdoc.reading.formats.shared.wire import (
-    EXCHANGE,
-    OPENAI_ANSWER,
-    OPENAI_BODY,
-    HttpExchange,
-    is_openai_body,
-    request_of,
-)
+from ctxdoc.reading.formats.shared.body_kind import OPENAI_BODY, is_openai_body
+from ctxdoc.reading.formats.shared.wire import EXCHANGE, OPENAI_ANSWER, HttpExchange, request_of
 from ctxdoc.reading.source import Document, Source
 from ctxdoc.request.log import Skipped, Trait
 from ctxdoc.request.request import Request

@@ -32,8 +32,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ctxdoc.reading.formats.base import UNREADABLE, Format, Item, between, read_time, text_of
+from ctxdoc.reading.formats.shared import tracked_usage
 from ctxdoc.reading.formats.shared import usage as counters
-from ctxdoc.reading.formats.shared.wire import HttpExchange, answered, is_messages_body
+from ctxdoc.reading.formats.shared.body_kind import is_messages_body
+from ctxdoc.reading.formats.shared.wire import HttpExchange, answered
 from ctxdoc.reading.source import Document, Source, reason_of
 from ctxdoc.request.log import Skipped, Trait
 from ctxdoc.request.response import Response
@@ -133,7 +135,7 @@ def _call_or_skipped(place: Document, span: Values) -> _Call | Skipped:
             return Skipped(
                 place.source, place.line, f"no call of a model: {operation[:40]}", other=True
             )
-        usage = counters.otel(attributes)
+        usage = tracked_usage.otel(attributes)
     except UNREADABLE as error:
         return Skipped(place.source, place.line, reason_of(error))
     if usage is None and not operation:
@@ -224,10 +226,9 @@ def _body(attributes: Values) -> dict[str, Any] | None:
 
 
 def _nanoseconds(value: Any) -> datetime | None:
-    try:
-        return read_time(int(value) / 1e9) if int(value) > 0 else None
-    except (TypeError, ValueError, OverflowError):
-        return None
+    """A time as OTLP JSON has it: nanoseconds since 1970 as text, or as a number."""
+    digits = str(int(value) if isinstance(value, float) else value)
+    return read_time(int(digits) / 1e9) if digits.isdecimal() and len(digits) < MAX_DIGITS else None
 
 
 def _first(attributes: Values, names: tuple[str, ...]) -> str:

@@ -23,9 +23,11 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ctxdoc.reading.formats.base import Format, Item, by_document, read_base64, read_time
-from ctxdoc.reading.formats.shared.wire import HttpExchange, header, request_of
+from ctxdoc.reading.formats.shared.exchange_record import ExchangeRecord, Sent, exchange_of
+from ctxdoc.reading.formats.shared.wire import request_of
 from ctxdoc.reading.source import Document, Source
 from ctxdoc.request.log import Trait
 
@@ -34,21 +36,12 @@ class _Piece(Struct):
     b64: str
 
 
-class _Sent(Struct):
-    url: str
-    body: _Piece
-    headers: Any = None
+class _Sent(Sent):
+    body: _Piece = msgspec.field(default_factory=lambda: _Piece(""))
 
 
-class _Got(Struct):
-    status: Any = None
-    headers: Any = None
-    body: Any = None
-
-
-class _Record(Struct):
+class _Record(ExchangeRecord):
     request: _Sent
-    response: _Got | None = None
     chunks: list[_Piece] | None = None
     captured_at: Any = None
 
@@ -59,18 +52,14 @@ def _matches(source: Source) -> bool:
 
 def _read(document: Document) -> Item:
     record = msgspec.json.decode(document.data, type=_Record)
-    sent, got = record.request, record.response or _Got()
+    sent, got = record.request, record.response
+    exchange = exchange_of(document.source, document.line, sent, got)
     return request_of(
-        HttpExchange(
-            source=document.source,
-            line=document.line,
-            url=sent.url,
-            request_headers=sent.headers,
-            response_headers=got.headers,
+        replace(
+            exchange,
             request=read_base64(sent.body.b64),
-            answer=_answer(got.body, record.chunks),
-            status=got.status,
-            at=read_time(header(got.headers, "date")) or read_time(record.captured_at),
+            answer=_answer(exchange.answer, record.chunks),
+            at=exchange.at or read_time(record.captured_at),
         )
     )
 

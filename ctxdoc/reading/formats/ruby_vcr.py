@@ -24,6 +24,7 @@ from collections.abc import Iterator
 
 from ctxdoc.reading.formats.base import Format, Item
 from ctxdoc.reading.formats.shared.cassette import interaction, requests_of
+from ctxdoc.reading.formats.shared.members import required
 from ctxdoc.reading.formats.shared.wire import HttpExchange
 from ctxdoc.reading.formats.shared.yaml_text import PREFACE, entries
 from ctxdoc.reading.formats.shared.yaml_values import Entry
@@ -59,7 +60,7 @@ def _exchange(source: Source, entry: Entry) -> HttpExchange:
     return interaction(
         source,
         entry.line,
-        value["request"],
+        required(value, "request"),
         value.get("response"),
         recorded=value.get("recorded_at"),
     )

@@ -27,6 +27,7 @@ from itertools import zip_longest
 
 from ctxdoc.reading.formats.base import Format, Item
 from ctxdoc.reading.formats.shared.cassette import INTERACTIONS, interaction, is_go, requests_of
+from ctxdoc.reading.formats.shared.members import required
 from ctxdoc.reading.formats.shared.wire import HttpExchange
 from ctxdoc.reading.formats.shared.yaml_text import PREFACE, entries
 from ctxdoc.reading.formats.shared.yaml_values import Entry
@@ -75,7 +76,8 @@ def _paired(source: Source) -> Iterator[Entry | Skipped]:
 
 
 def _exchange(source: Source, entry: Entry) -> HttpExchange:
-    return interaction(source, entry.line, entry.value["request"], entry.value.get("response"))
+    request = required(entry.value, "request")
+    return interaction(source, entry.line, request, entry.value.get("response"))
 
 
 FORMAT = Format(

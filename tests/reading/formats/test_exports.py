@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from ctxdoc.reading.formats import FORMATS
-from ctxdoc.reading.formats.shared import usage
+from ctxdoc.reading.formats.shared import tracked_usage, usage
 from ctxdoc.reading.formats.shared.answer import read_answer
-from ctxdoc.reading.formats.shared.wire import OPENAI_BODY
+from ctxdoc.reading.formats.shared.body_kind import OPENAI_BODY
 from ctxdoc.reading.load import read_log
 from ctxdoc.reading.source import Source
 from ctxdoc.request.log import Log, Skipped
@@ -493,6 +493,23 @@ def test_a_langfuse_total_that_nothing_adds_up_to_is_flagged() -> None:
     assert found.contradiction == "total 9 is not the sum of its parts 7"
 
 
+@pytest.mark.parametrize(
+    ("unit", "counters"), [("TOKENS", (5, 0, 0, 0, 2)), ("CHARACTERS", None), (None, None)]
+)
+def test_old_langfuse_counters_have_a_unit_and_costs_beside_them(
+    unit: str | None, counters: tuple[int, ...] | None
+) -> None:
+    """Counters of another unit are none of tokens."""
+    costs = {"inputCost": 0.1, "outputCost": None, "totalCost": 0.1}
+    stated = {"input": 5, "output": 2, "total": 7, "unit": unit, **costs}
+    (found,) = read("langfuse", row(usageDetails=None, usage=stated))
+    if counters is None:
+        assert isinstance(found, Skipped)
+    else:
+        assert isinstance(found, Request)
+        assert parts(found.usage) == counters
+
+
 def test_a_blob_storage_row_has_snake_case_names_and_utc_times() -> None:
     stated = {
         "id": "o",
@@ -560,8 +577,8 @@ def span(id: str = "1", parent: str = "", **stated: Any) -> dict[str, Any]:  # n
 TOKENS = {"gen_ai.usage.input_tokens": 1305, "gen_ai.usage.output_tokens": 20}
 
 
-@pytest.mark.parametrize("read_name", usage.OTEL_READ)
-@pytest.mark.parametrize("written_name", usage.OTEL_WRITTEN)
+@pytest.mark.parametrize("read_name", tracked_usage.OTEL_READ)
+@pytest.mark.parametrize("written_name", tracked_usage.OTEL_WRITTEN)
 def test_the_otel_input_holds_both_cached_parts(read_name: str, written_name: str) -> None:
     found = one("otlp", export(span(**TOKENS, **{read_name: 1000, written_name: 300})))
     assert parts(found.usage) == (5, 1000, 300, 0, 20)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
+from ctxdoc.reading.formats.base import text_of
 from ctxdoc.request.response import NULL
 
 _TEXTS = {
@@ -71,12 +72,12 @@ def content_of(blocks: Any) -> Raw:
         return NULL
     try:
         return Raw(msgspec.json.encode(blocks))
-    except (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError):
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return NULL
 
 
 def _add(block: _Block, delta: Mapping[str, Any]) -> None:
-    kind = delta.get("type")
+    kind = text_of(delta.get("type"))
     if kind == "citations_delta":
         block.citations.append(delta.get("citation"))
     elif kind == "input_json_delta" and isinstance(delta.get("partial_json"), str):

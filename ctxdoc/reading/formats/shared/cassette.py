@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ctxdoc.reading.formats.base import UNREADABLE, Item, read_time, text_of
-from ctxdoc.reading.formats.shared.wire import HttpExchange, header, request_of
+from ctxdoc.reading.formats.shared.headers import header
+from ctxdoc.reading.formats.shared.wire import HttpExchange, request_of
 from ctxdoc.reading.formats.shared.yaml_text import PREFACE, recorded_body, text_headers
 from ctxdoc.reading.formats.shared.yaml_values import Entry
 from ctxdoc.reading.source import Source, reason_of
@@ -43,14 +44,7 @@ def requests_of(
         try:
             yield request_of(exchange(source, entry))
         except UNREADABLE as error:
-            yield Skipped(source.name, entry.line, _unlike(error))
-
-
-def _unlike(error: Exception) -> str:
-    """Why an entry could not be used."""
-    if isinstance(error, KeyError):
-        return f"no interaction: no '{error.args[0]}'"
-    return f"no interaction: {reason_of(error)}"
+            yield Skipped(source.name, entry.line, f"no interaction: {reason_of(error)}")
 
 
 def interaction(

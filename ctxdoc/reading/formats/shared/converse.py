@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ctxdoc.reading.formats.base import text_of
+from ctxdoc.reading.formats.shared.members import required
 from ctxdoc.request.request import Body
 from ctxdoc.request.response import NULL
 
@@ -40,6 +41,10 @@ CHOICES = {"auto": "auto", "any": "any", "tool": "tool"}
 IMAGES = frozenset({"png", "jpeg", "gif", "webp"})
 
 
+_ABSENT = Raw(b"")
+"""A member that is not there; a null that stands there is kept."""
+
+
 class _Message(Struct):
     role: str
     content: list[dict[str, Raw]]
@@ -48,6 +53,38 @@ class _Message(Struct):
 class _Tools(Struct):
     tools: list[dict[str, Raw]] = []
     toolChoice: dict[str, Raw] | None = None  # noqa: N815
+
+
+class _Schema(Struct, forbid_unknown_fields=True):
+    json: Raw
+
+
+class _ToolSpec(Struct, forbid_unknown_fields=True):
+    name: Raw
+    inputSchema: _Schema  # noqa: N815
+    description: Raw = _ABSENT
+
+
+class _ToolUse(Struct):
+    toolUseId: Raw  # noqa: N815
+    name: Raw
+    input: Raw
+
+
+class _ToolResult(Struct):
+    toolUseId: Raw  # noqa: N815
+    content: list[dict[str, Raw]]
+    status: Raw = NULL
+
+
+class _Reasoning(Struct):
+    text: Raw
+    signature: Raw = _ABSENT
+
+
+class _Image(Struct):
+    format: str
+    source: dict[str, Any]
 
 
 class _Converse(Struct):
@@ -129,12 +166,12 @@ def _system(kind: str, inner: Raw) -> Block:
 def _tool(kind: str, inner: Raw) -> Block:
     if kind != "toolSpec":
         raise ValueError(f"a tool '{kind[:40]}' has no counterpart")
-    spec = msgspec.json.decode(inner, type=dict[str, Raw])
-    schema = msgspec.json.decode(spec.get("inputSchema", NULL), type=dict[str, Raw] | None) or {}
-    if spec.keys() - {"name", "description", "inputSchema"} or schema.keys() != {"json"}:
-        raise ValueError("a tool with fields that have no counterpart")
-    described = {"description": spec["description"]} if "description" in spec else {}
-    return {"name": spec["name"], **described, "input_schema": schema["json"]}
+    try:
+        spec = msgspec.json.decode(inner, type=_ToolSpec)
+    except msgspec.ValidationError as error:
+        raise ValueError("a tool with fields that have no counterpart") from error
+    described = {} if spec.description is _ABSENT else {"description": spec.description}
+    return {"name": spec.name, **described, "input_schema": spec.inputSchema.json}
 
 
 def _content(kind: str, inner: Raw) -> Block:
@@ -142,39 +179,27 @@ def _content(kind: str, inner: Raw) -> Block:
         case "text":
             return {"type": "text", "text": inner}
         case "toolUse":
-            use = msgspec.json.decode(inner, type=dict[str, Raw])
-            return {
-                "type": "tool_use",
-                "id": use["toolUseId"],
-                "name": use["name"],
-                "input": use["input"],
-            }
+            use = msgspec.json.decode(inner, type=_ToolUse)
+            return {"type": "tool_use", "id": use.toolUseId, "name": use.name, "input": use.input}
         case "toolResult":
-            return _result(msgspec.json.decode(inner, type=dict[str, Raw]))
+            return _result(msgspec.json.decode(inner, type=_ToolResult))
         case "reasoningContent":
             return _reasoning(*_only(msgspec.json.decode(inner, type=dict[str, Raw])))
         case "image":
-            return _image(msgspec.json.decode(inner))
+            return _image(msgspec.json.decode(inner, type=_Image))
         case _:
             raise ValueError(f"a block '{kind[:40]}' has no counterpart")
 
 
-def _result(result: Mapping[str, Raw]) -> Block:
-    blocks = msgspec.json.decode(result["content"], type=list[dict[str, Raw]])
+def _result(result: _ToolResult) -> Block:
     content: list[Block] = []
-    for block in blocks:
+    for block in result.content:
         kind, inner = _only(block)
         if kind not in ("text", "image"):
             raise ValueError(f"a tool result of '{kind[:40]}' has no counterpart")
         content.append(_content(kind, inner))
-    failed = bytes(result.get("status", NULL)) == b'"error"'
-    error = {"is_error": True} if failed else {}
-    return {
-        "type": "tool_result",
-        "tool_use_id": result["toolUseId"],
-        "content": content,
-        **error,
-    }
+    error = {"is_error": True} if bytes(result.status) == b'"error"' else {}
+    return {"type": "tool_result", "tool_use_id": result.toolUseId, "content": content, **error}
 
 
 def _reasoning(kind: str, inner: Raw) -> Block:
@@ -182,16 +207,16 @@ def _reasoning(kind: str, inner: Raw) -> Block:
         return {"type": "redacted_thinking", "data": inner}
     if kind != "reasoningText":
         raise ValueError(f"reasoning '{kind[:40]}' has no counterpart")
-    text = msgspec.json.decode(inner, type=dict[str, Raw])
-    signed = {"signature": text["signature"]} if "signature" in text else {}
-    return {"type": "thinking", "thinking": text["text"], **signed}
+    said = msgspec.json.decode(inner, type=_Reasoning)
+    signed = {} if said.signature is _ABSENT else {"signature": said.signature}
+    return {"type": "thinking", "thinking": said.text, **signed}
 
 
-def _image(image: Any) -> Block:
-    form, data = image["format"], text_of(image["source"].get("bytes"))
-    if form not in IMAGES or not data:
+def _image(image: _Image) -> Block:
+    data = text_of(image.source.get("bytes"))
+    if image.format not in IMAGES or not data:
         raise ValueError("an image whose bytes are not in the log")
-    source = {"type": "base64", "media_type": f"image/{form}", "data": data}
+    source = {"type": "base64", "media_type": f"image/{image.format}", "data": data}
     return {"type": "image", "source": source}
 
 
@@ -200,5 +225,5 @@ def _choice(choice: Mapping[str, Raw]) -> Raw:
     if kind not in CHOICES:
         raise ValueError(f"the tool choice '{kind[:40]}' has no counterpart")
     named = msgspec.json.decode(inner, type=dict[str, Any])
-    name = {"name": named["name"]} if kind == "tool" else {}
+    name = {"name": required(named, "name")} if kind == "tool" else {}
     return _encoded({"type": CHOICES[kind], **name})

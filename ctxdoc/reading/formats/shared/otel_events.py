@@ -45,24 +45,50 @@ def iter_events(document: Document) -> Iterator[Event]:
     Raises what a broken document makes of that: ctxdoc.reading.formats.base.UNREADABLE.
     """
     value = msgspec.json.decode(document.data)
-    if isinstance(value, dict) and isinstance(value.get("resourceLogs"), list):
-        for resource in value["resourceLogs"]:
-            for scope in resource.get("scopeLogs") or ():
-                for record in scope.get("logRecords") or ():
-                    yield from _otlp(document.line, record)
-    elif isinstance(value, dict):
+    if not isinstance(value, dict):
+        return
+    if not isinstance(value.get("resourceLogs"), list):
         yield from iter_flat(document.line, value)
+        return
+    for resource in msgspec.convert(value, _Export).resource_logs:
+        for scope in resource.scope_logs or ():
+            for record in scope.log_records or ():
+                yield from _otlp(document.line, record)
 
 
-def _otlp(line: int, record: Mapping[str, Any]) -> Iterator[Event]:
+class _Attribute(Struct):
+    key: Any = None
+    value: Any = None
+
+
+class _Record(Struct, rename="camel"):
+    attributes: list[_Attribute] | None = None
+    body: Any = None
+    event_name: Any = None
+    time_unix_nano: Any = None
+    observed_time_unix_nano: Any = None
+
+
+class _Scope(Struct, rename="camel"):
+    log_records: list[_Record] | None = None
+
+
+class _Resource(Struct, rename="camel"):
+    scope_logs: list[_Scope] | None = None
+
+
+class _Export(Struct, rename="camel"):
+    """An OTLP export of logs (opentelemetry-proto, logs.proto)."""
+
+    resource_logs: list[_Resource]
+
+
+def _otlp(line: int, record: _Record) -> Iterator[Event]:
     """One OTLP log record."""
-    attributes = {
-        row.get("key"): _plain(row.get("value")) for row in record.get("attributes") or ()
-    }
-    said = _plain(record.get("body"))
-    nanoseconds = text_of(record.get("timeUnixNano") or record.get("observedTimeUnixNano"))
+    attributes = {text_of(row.key): _plain(row.value) for row in record.attributes or ()}
+    nanoseconds = text_of(record.time_unix_nano or record.observed_time_unix_nano)
     at = int(nanoseconds) / 1e9 if nanoseconds.isdecimal() and len(nanoseconds) < 20 else None
-    yield from _event(line, (said, record.get("eventName")), attributes, at)
+    yield from _event(line, (_plain(record.body), record.event_name), attributes, at)
 
 
 def _plain(value: Any) -> Any:

@@ -10,8 +10,7 @@ language: DeepSeek, xAI, Groq, Mistral, Fireworks, Z.ai, Qwen, MiniMax, vLLM and
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from itertools import product
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -29,16 +28,19 @@ def count(values: Counters, *names: str) -> int:
     """
     for name in names:
         value = values.get(name)
+        # Nearly every counter is such a number, and there are five of them in each request.
         if type(value) is int and 0 <= value <= MOST:
             return value
-        if value is None:
-            continue
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
-            raise msgspec.ValidationError(f"counter '{name}' is no whole number from 0 up")
-        return value
+        if value is not None:
+            return _spelled_otherwise(name, value)
     return 0
+
+
+def _spelled_otherwise(name: str, value: Any) -> int:
+    """A count that a recorder wrote with a fraction of nothing, such as 12.0."""
+    if isinstance(value, float) and value.is_integer() and 0 <= value <= MOST:
+        return int(value)
+    raise msgspec.ValidationError(f"counter '{name}' is no whole number from 0 up")
 
 
 def part(values: Counters, name: str) -> Counters:
@@ -93,19 +95,27 @@ def anthropic(usage: Counters) -> Usage | None:
 def has_server_tools(usage: Counters) -> bool:
     """Whether server tools ran: the totals then add up passes over the prompt, and the split by
     lifetime is that of the last one (formats of recorded logs: 6 of 1,131)."""
-    if any(type(times) is int and times > 0 for times in part(usage, "server_tool_use").values()):
-        return True
+    times = part(usage, "server_tool_use").values()
+    return any(map(_is_positive, times)) or _is_split_of_one_pass(usage)
+
+
+def _is_positive(value: Any) -> TypeGuard[int]:
+    return type(value) is int and value > 0
+
+
+def _is_split_of_one_pass(usage: Counters) -> bool:
+    """Whether the split by lifetime is not that of the total."""
     split = part(usage, "cache_creation")
     written = usage.get("cache_creation_input_tokens")
     lifetimes = [split.get(f"ephemeral_{ttl}_input_tokens") for ttl in ("5m", "1h")]
-    known = [times for times in lifetimes if type(times) is int]
+    known = [tokens for tokens in lifetimes if type(tokens) is int]
     return bool(known) and type(written) is int and sum(known) != written
 
 
 def searches(usage: Counters) -> int:
     """Searches of the web that the provider ran."""
     times = part(usage, "server_tool_use").get("web_search_requests")
-    return times if type(times) is int and times > 0 else 0
+    return times if _is_positive(times) else 0
 
 
 DETAILS = ("prompt_tokens_details", "input_tokens_details", "prompt_token_details")
@@ -125,14 +135,8 @@ def openai_chat(usage: Counters) -> Usage:
     """Chat completions, and the answers of all who speak their language: the input holds the cached
     part, which stands in a group of details, at the top, or in both."""
     details = [part(usage, name) for name in DETAILS]
-    # LiteLLM keeps the split by lifetime there, and beside it as Anthropic spells it; Qwen inside.
-    splits = (part(each, name) for each in (*details, usage) for name in SPLITS)
-    split = next((each for each in splits if each), None)
-    # Where several names stand they say the same.
-    read = max(
-        *(count(each, "cached_tokens", "cache_read_tokens") for each in details),
-        *(count(usage, name) for name in READ),
-    )
+    split = _split_of(usage, details)
+    read = _read_of(usage, details)
     written = max(count(each, *WRITTEN) for each in (*details, usage))
     hour = count(split, "ephemeral_1h_input_tokens") if split else None
     total = count(usage, "prompt_tokens", "input_tokens")
@@ -141,6 +145,21 @@ def openai_chat(usage: Counters) -> Usage:
         total = read + count(usage, "prompt_cache_miss_tokens")
     output = count(usage, "completion_tokens", "output_tokens")
     return inside(total, read, written, hour, output)
+
+
+def _read_of(usage: Counters, details: list[Counters]) -> int:
+    """The cached part; where several names stand they say the same."""
+    return max(
+        *(count(each, "cached_tokens", "cache_read_tokens") for each in details),
+        *(count(usage, name) for name in READ),
+    )
+
+
+def _split_of(usage: Counters, details: list[Counters]) -> Counters | None:
+    """What was written by lifetime: LiteLLM keeps it in the details, and beside them as Anthropic
+    spells it; Qwen inside."""
+    splits = (part(each, name) for each in (*details, usage) for name in SPLITS)
+    return next((each for each in splits if each), None)
 
 
 SPLITS = ("cache_creation_token_details", "cache_creation")
@@ -191,8 +210,7 @@ def converse(usage: Counters) -> Usage:
     """Bedrock Converse."""
     written = count(usage, "cacheWriteInputTokens", "cacheWriteInputTokenCount")
     details = usage.get("cacheDetails")
-    hours = [d for d in details if isinstance(d, Mapping)] if isinstance(details, list) else []
-    hour = sum(count(d, "inputTokens") for d in hours if d.get("ttl") == "1h") if hours else None
+    hour = _of_an_hour(details) if isinstance(details, list) else None
     return beside(
         count(usage, "inputTokens"),
         count(usage, "cacheReadInputTokens", "cacheReadInputTokenCount"),
@@ -202,104 +220,12 @@ def converse(usage: Counters) -> Usage:
     )
 
 
-def told_by_total(parts: Usage, total: int, reasoning: int = 0) -> Usage:
-    """Counters of a tracker that may hold the cached part inside of the input or beside it.
-
-    `parts` are the counters as they stand, `total` is what the tracker says they add up to, and
-    `reasoning` output that may be counted once more. Without a total they stand beside each other;
-    a total that no reading gives is a contradiction.
-    """
-    if not total:
-        return msgspec.structs.replace(parts, output=parts.output + reasoning)
-    choices = product((reasoning, 0), (parts.cache_write, 0), (parts.cache_read, 0))
-    for more, written, read in choices:
-        output, whole = parts.output + more, parts.uncached + written + read
-        if total == whole + output:
-            hour = parts.cache_write_1h if parts.split_known else None
-            return inside(whole, parts.cache_read, parts.cache_write, hour, output)
-    text = f"total {total:,} is not the sum of its parts {parts.input + parts.output:,}"
-    return msgspec.structs.replace(parts, output=parts.output + reasoning, contradiction=text)
-
-
-def inspect(usage: Counters) -> Usage | None:
-    """Inspect's ModelUsage; whether the input holds the cached part differs by its version and by
-    the provider (0.3.95 leaves it in for OpenAI)."""
-    if "input_tokens" not in usage and "output_tokens" not in usage:
+def _of_an_hour(details: list[Any]) -> int | None:
+    """What was written for an hour, of a list by lifetime; None for a list that states nothing."""
+    stated = [each for each in details if isinstance(each, Mapping)]
+    if not stated:
         return None
-    read = count(usage, "input_tokens_cache_read")
-    written = count(usage, "input_tokens_cache_write")
-    parts = beside(count(usage, "input_tokens"), read, written, None, count(usage, "output_tokens"))
-    return told_by_total(parts, count(usage, "total_tokens"))
-
-
-LANGFUSE_READ = ("input_cached_tokens", "cache_read_input_tokens", "input_cache_read")
-LANGFUSE_WRITTEN = ("input_cache_creation", "cache_creation_input_tokens", "input_cache_write")
-LANGFUSE_SPLIT = ("input_cache_creation_5m", "input_cache_creation_1h")
-
-
-def langfuse(usage: Counters) -> Usage | None:
-    """Langfuse's usageDetails: buckets that do not overlap, and their total (token-and-cost-tracking
-    page, 2026-11-30). What an application stores as it is may overlap all the same."""
-    if "input" not in usage and "output" not in usage:
-        return any_of(usage)
-    five, hour = (count(usage, name) for name in LANGFUSE_SPLIT)
-    split = any(name in usage for name in LANGFUSE_SPLIT)
-    known = {*LANGFUSE_READ, *LANGFUSE_WRITTEN, *LANGFUSE_SPLIT, "input_tokens", "output_tokens"}
-    more = {name: count(usage, name) for name in usage if name not in known}
-    total, given, said = (more.pop(name, 0) for name in ("total", "input", "output"))
-    other = sum(more[name] for name in more if name.startswith("input_"))
-    reasoning = sum(more[name] for name in more if name.startswith("output_"))
-    parts = beside(
-        given + other,
-        count(usage, *LANGFUSE_READ),
-        count(usage, *LANGFUSE_WRITTEN) + five + hour,
-        hour if split else None,
-        said,
-    )
-    rest = sum(more.values()) - other - reasoning
-    return told_by_total(parts, max(total - rest, 0), reasoning)
-
-
-OTEL_INPUT = (
-    "gen_ai.usage.input_tokens",
-    "gen_ai.usage.prompt_tokens",
-    "llm.usage.prompt_tokens",
-    "llm.token_count.prompt",
-)
-OTEL_OUTPUT = (
-    "gen_ai.usage.output_tokens",
-    "gen_ai.usage.completion_tokens",
-    "llm.usage.completion_tokens",
-    "llm.token_count.completion",
-)
-OTEL_READ = (
-    "gen_ai.usage.cache_read.input_tokens",
-    "gen_ai.usage.cache_read_input_tokens",
-    "gen_ai.usage.input_tokens.cached",
-    "llm.token_count.prompt_details.cache_read",
-)
-OTEL_WRITTEN = (
-    "gen_ai.usage.cache_creation.input_tokens",
-    "gen_ai.usage.cache_write.input_tokens",
-    "gen_ai.usage.cache_creation_input_tokens",
-    "gen_ai.usage.cache_write_input_tokens",
-    "gen_ai.usage.input_tokens.cache_write",
-    "llm.token_count.prompt_details.cache_write",
-)
-
-
-def otel(attributes: Counters) -> Usage | None:
-    """Attributes of a trace span, in the spellings of both generations of the convention and of its
-    relatives: the input holds the cached part (semantic-conventions-genai, anthropic page, 2026-11-30)."""
-    if not any(name in attributes for name in (*OTEL_INPUT, *OTEL_OUTPUT)):
-        return None
-    return inside(
-        count(attributes, *OTEL_INPUT),
-        count(attributes, *OTEL_READ),
-        count(attributes, *OTEL_WRITTEN),
-        None,
-        count(attributes, *OTEL_OUTPUT),
-    )
+    return sum(count(each, "inputTokens") for each in stated if each.get("ttl") == "1h")
 
 
 def any_of(usage: Counters) -> Usage | None:

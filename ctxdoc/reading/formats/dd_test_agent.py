@@ -19,35 +19,16 @@ Privacy
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
-from msgspec import Struct
 
-from ctxdoc.reading.formats.base import Format, Item, by_document, read_time
-from ctxdoc.reading.formats.shared.wire import HttpExchange, header, request_of
+from ctxdoc.reading.formats.base import Format, Item, by_document
+from ctxdoc.reading.formats.shared.exchange_record import ExchangeRecord, exchange_of
+from ctxdoc.reading.formats.shared.wire import request_of
 from ctxdoc.reading.source import Document, Source
 from ctxdoc.request.log import Trait
 
 FOREIGN = frozenset({"request.timestamp", "request.body.b64", "captured_at", "interactions"})
 """What other recorders of the same shape have beside it."""
-
-
-class _Sent(Struct):
-    url: str
-    headers: Any = None
-    body: Any = None
-
-
-class _Got(Struct):
-    status: Any = None
-    headers: Any = None
-    body: Any = None
-
-
-class _Record(Struct):
-    request: _Sent
-    response: _Got | None = None
 
 
 def _matches(source: Source) -> bool:
@@ -58,22 +39,8 @@ def _matches(source: Source) -> bool:
 
 
 def _read(document: Document) -> Item:
-    record = msgspec.json.decode(document.data, type=_Record)
-    sent, got = record.request, record.response or _Got()
-    status = got.status.get("code") if isinstance(got.status, dict) else got.status
-    return request_of(
-        HttpExchange(
-            source=document.source,
-            line=document.line,
-            url=sent.url,
-            request_headers=sent.headers,
-            response_headers=got.headers,
-            request=sent.body,
-            answer=got.body,
-            status=status,
-            at=read_time(header(got.headers, "date")),
-        )
-    )
+    record = msgspec.json.decode(document.data, type=ExchangeRecord)
+    return request_of(exchange_of(document.source, document.line, record.request, record.response))
 
 
 FORMAT = Format(
