@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Generic, TypeVar
@@ -56,3 +56,8 @@ class Registry(Generic[T]):
         part = self[name]
         del part
         return import_module(f"{self.package}.{name.replace('-', '_')}").__doc__ or ""
+
+
+def any_of(names: Sequence[str]) -> str:
+    """Names as a sentence lists them: a, b or c."""
+    return " or ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))

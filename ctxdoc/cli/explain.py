@@ -1,9 +1,10 @@
-"""`ctxdoc explain`: the page of a cause, a format, a strategy, a placement or a topic."""
+"""`ctxdoc explain`: the page of a part or of a topic."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import get_close_matches
+from itertools import chain
 from typing import Annotated
 
 import typer
@@ -11,38 +12,40 @@ import typer
 from ctxdoc.cli.command import Command
 from ctxdoc.cli.options import emit
 from ctxdoc.cli.pages import TOPICS
-from ctxdoc.diagnosis.causes import CAUSES, Group
+from ctxdoc.cli.parts import PARTS
 from ctxdoc.errors import UnknownNameError
-from ctxdoc.reading.formats import FORMATS
-from ctxdoc.simulation.placements import PLACEMENTS
-from ctxdoc.simulation.strategies import STRATEGIES
+from ctxdoc.registry import any_of
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
 
+KINDS = any_of([*(kind.noun for kind in PARTS), "a topic"])
+"""What there are pages of."""
+HELP = f"""Explain {KINDS}; without a name, list them.
+
+\b
+Examples:
+  ctxdoc explain
+  ctxdoc explain json_key_order
+  ctxdoc explain clear
+"""
+
 
 def _every_name() -> list[str]:
-    return [*CAUSES.names, *FORMATS.names, *STRATEGIES.names, *PLACEMENTS.names, *TOPICS]
+    return [*chain.from_iterable(PARTS), *TOPICS]
 
 
-@app.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"]})
+@app.command(cls=Command, help=HELP, context_settings={"help_option_names": ["-h", "--help"]})
 def explain(
     name: Annotated[
         str,
         typer.Argument(
             metavar="[NAME]",
-            help="A cause, a format, a strategy, a placement or a topic.",
+            help=f"{KINDS[0].upper()}{KINDS[1:]}.",
             autocompletion=_every_name,
         ),
     ] = "",
 ) -> None:
-    """Explain a cause, a format, a strategy, a placement or a topic; without a name, list them.
-
-    \b
-    Examples:
-      ctxdoc explain
-      ctxdoc explain json_key_order
-      ctxdoc explain clear
-    """
+    """The page of a part or of a topic."""
     text = _page(name) if name else _list()
     emit(text + "\n")
 
@@ -61,32 +64,11 @@ def _page(name: str) -> str:
 
 def _pages(name: str) -> Iterator[str]:
     """The pages of that name: a cause and a placement may share one."""
-    if name in CAUSES:
-        yield f"{CAUSES[name].id} ({CAUSES[name].group})\n\n{CAUSES.page(name).strip()}"
-    if name in FORMATS:
-        traits = ", ".join(sorted(FORMATS[name].traits))
-        yield f"{name} (log format; carries: {traits})\n\n{FORMATS.page(name).strip()}"
-    if name in STRATEGIES:
-        yield f"{STRATEGIES[name].id} (strategy)\n\n{STRATEGIES.page(name).strip()}"
-    if name in PLACEMENTS:
-        yield f"{PLACEMENTS[name].id} (placement)\n\n{PLACEMENTS.page(name).strip()}"
+    yield from (kind.page(name) for kind in PARTS if name in kind.registry)
     if name in TOPICS:
         yield TOPICS[name]
 
 
 def _list() -> str:
-    lines = []
-    for group in Group:
-        lines += [f"Causes: {group}"]
-        lines += [f"  {cause.id:<34} {cause.title}" for cause in CAUSES if cause.group is group]
-        lines += [""]
-    lines.pop()
-    lines += ["", "Log formats"]
-    lines += [f"  {form.id:<34} {form.title}" for form in FORMATS]
-    lines += ["", "Strategies of simulate"]
-    lines += [f"  {each.id:<34} {each.title}" for each in STRATEGIES]
-    lines += ["", "Placements of breakpoints"]
-    lines += [f"  {each.id:<34} {each.title}" for each in PLACEMENTS]
-    lines += ["", "Topics"]
-    lines += [f"  {name:<34} {text.splitlines()[0]}" for name, text in TOPICS.items()]
-    return "\n".join(lines)
+    topics = [f"  {name:<34} {text.splitlines()[0]}" for name, text in TOPICS.items()]
+    return "\n\n".join([*(kind.list() for kind in PARTS), "\n".join(["Topics", *topics])])

@@ -36,10 +36,11 @@ from ctxdoc.gate.baseline import Lock
 from ctxdoc.gate.checks import GateOutcome
 from ctxdoc.gate.run import baseline_of, gate_builder, gate_log, shareable, updated
 from ctxdoc.gate.settings import GateSettings, read_settings, settings_of
-from ctxdoc.outputs import OUTPUTS, Style
+from ctxdoc.outputs import OUTPUTS, Style, Takes, names_that_take
 from ctxdoc.outputs.report import Report
 from ctxdoc.reading.files import size_of
 from ctxdoc.reading.load import read_log
+from ctxdoc.registry import any_of
 from ctxdoc.reports.gate import gate_report
 from ctxdoc.request.log import Log
 
@@ -51,7 +52,7 @@ def _complete_cause() -> list[str]:
 
 
 def _complete_format() -> list[str]:
-    return [name for name in OUTPUTS.names if name != "csv"]
+    return names_that_take(Takes.ALL, Takes.CHECKS)
 
 
 @app.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"]})
@@ -146,7 +147,7 @@ def gate(
         typer.Option(
             "--format",
             metavar="NAME[=FILE]",
-            help="text, json, markdown, html, github, sarif or junit; several with a file each.",
+            help=f"{any_of(_complete_format())}; several with a file each.",
             autocompletion=_complete_format,
             show_default=False,
         ),

@@ -16,10 +16,11 @@ import typer
 from msgspec.structs import replace
 
 from ctxdoc.errors import InputError, UnknownNameError
-from ctxdoc.outputs import OUTPUTS, Style
+from ctxdoc.outputs import OUTPUTS, Style, Takes, names_that_take
 from ctxdoc.outputs.printable import harmless
 from ctxdoc.outputs.report import Report
 from ctxdoc.providers import PROVIDERS, find_model
+from ctxdoc.registry import any_of
 from ctxdoc.request.log import Log
 from ctxdoc.request.request import Request
 
@@ -38,7 +39,8 @@ FormatOption = Annotated[
     str,
     typer.Option(
         "--format",
-        help="How to write the report: text, json, markdown or html; csv where it is a table.",
+        help=f"How to write the report: {any_of(names_that_take(Takes.ALL))}; "
+        f"{any_of(names_that_take(Takes.ROWS))} where it is a table.",
         autocompletion=_complete_format,
     ),
 ]

@@ -65,8 +65,16 @@ def _complete_strategy() -> list[str]:
     return list(STRATEGIES.names)
 
 
+USUAL = "rolling"
+"""The placement under which strategies are compared."""
+
+
 def _complete_placement() -> list[str]:
     return list(PLACEMENTS.names)
+
+
+def _other_placements() -> list[str]:
+    return [name for name in PLACEMENTS.names if name != USUAL]
 
 
 @app.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"]})
@@ -94,8 +102,7 @@ def simulate(
         typer.Option(
             "--placement",
             metavar="NAME",
-            help="Rows with other breakpoints beside the rolling ones: recorded, none, rolling_1h, "
-            "automatic, oracle.",
+            help=f"Rows with other breakpoints beside the {USUAL} ones: {', '.join(_other_placements())}.",
             autocompletion=_complete_placement,
             show_default=False,
         ),
@@ -205,7 +212,7 @@ def simulate(
     chosen = [parse_specs(text) for text in strategy or ()]
     places = [PLACEMENTS[name] for name in placement or ()]
     # What is searched and written stands under the placement that was asked for.
-    place = places[0] if places else PLACEMENTS["rolling"]
+    place = places[0] if places else PLACEMENTS[USUAL]
     wanted = [parse_sweep(text) for text in sweeps or ()]
     best = [parse_optimum(text) for text in optimize or ()]
     _check_emit(emit, chosen, place)
