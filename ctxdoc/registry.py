@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from types import ModuleType
@@ -70,3 +70,8 @@ class Registry(Generic[T]):
 
     def _module(self, key: str) -> ModuleType:
         return import_module(f"{self.package}.{self.file_of(key)}")
+
+
+def any_of(names: Sequence[str]) -> str:
+    """Names as a sentence lists them: a, b or c."""
+    return " or ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))

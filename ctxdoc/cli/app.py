@@ -14,7 +14,6 @@ from typer.core import TyperCommand, TyperGroup
 from ctxdoc import __version__
 from ctxdoc.cli.command import without_checks
 from ctxdoc.errors import CtxdocError
-from ctxdoc.outputs.printable import harmless
 
 if TYPE_CHECKING:
     from typer._click import Context, Parameter
@@ -150,6 +149,8 @@ def _say_fault(error: Exception, *, debug: bool) -> None:
 
 
 def _write_error(text: str) -> None:
+    from ctxdoc.outputs.printable import harmless  # help and version write no error
+
     # A closed or full standard error must not change the exit code.
     with suppress(OSError, AttributeError):
         sys.stderr.write(harmless(text) + "\n")

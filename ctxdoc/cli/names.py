@@ -4,12 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
-
-from ctxdoc.errors import InputError
-
-if TYPE_CHECKING:
-    from ctxdoc.outputs.report import Report
 
 
 def strategies() -> list[str]:
@@ -48,24 +42,23 @@ def surroundings() -> list[str]:
 
 def outputs() -> list[str]:
     """Ids of the outputs that write any report."""
-    from ctxdoc.outputs.report import Report
+    from ctxdoc.outputs import Takes, names_that_take
 
-    return _writing(Report((), dict))
+    return names_that_take(Takes.ALL)
 
 
 def outputs_of_rows() -> list[str]:
     """Ids of the outputs that write a report with rows."""
-    from ctxdoc.outputs.report import Records, Report
+    from ctxdoc.outputs import Takes, names_that_take
 
-    return _writing(Report((), dict, make_records=lambda: Records((), ())))
+    return names_that_take(Takes.ALL, Takes.ROWS)
 
 
 def outputs_of_checks() -> list[str]:
     """Ids of the outputs that write a report with checks."""
-    from ctxdoc.outputs.report import Checks, Report
+    from ctxdoc.outputs import Takes, names_that_take
 
-    checks = Checks(verdict="held", summary="", tested=(), annotations=())
-    return _writing(Report((), dict, make_checks=lambda: checks))
+    return names_that_take(Takes.ALL, Takes.CHECKS)
 
 
 def pictures() -> list[str]:
@@ -73,21 +66,6 @@ def pictures() -> list[str]:
     from ctxdoc.api.outcome import PICTURES
 
     return [f".{kind}" for kind in PICTURES]
-
-
-def _writing(report: Report) -> list[str]:
-    """The outputs that take a report: each says itself what it cannot write."""
-    from ctxdoc.outputs import OUTPUTS, Style
-
-    found = []
-    for output in OUTPUTS:
-        # An empty report is enough to find out, and no output has to say it a second time.
-        try:
-            output.write(report, Style())
-        except InputError:
-            continue
-        found.append(output.id)
-    return found
 
 
 NAMES: Mapping[str, Callable[[], Sequence[str]]] = {

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from ctxdoc.outputs.base import Output, Style
+from ctxdoc.outputs.base import Output, Style, Takes
 from ctxdoc.registry import Registry
 
-OUTPUTS: Registry[Output] = Registry(
-    "ctxdoc.outputs",
-    "OUTPUT",
-    ("text", "json", "markdown", "csv", "html", "github", "sarif", "junit"),
-    "format",
-)
+# What an output takes stands here and not in its file: the help of a command tells it, and must
+# not load the drawing library for that.
+TAKES = {
+    "text": Takes.ALL,
+    "json": Takes.ALL,
+    "markdown": Takes.ALL,
+    "csv": Takes.ROWS,
+    "html": Takes.ALL,
+    "github": Takes.CHECKS,
+    "sarif": Takes.CHECKS,
+    "junit": Takes.CHECKS,
+}
+"""Name → what of a report it writes; the order is the precedence."""
 
-__all__ = ["OUTPUTS", "Output", "Style"]
+OUTPUTS: Registry[Output] = Registry("ctxdoc.outputs", "OUTPUT", tuple(TAKES), "format")
+
+
+def names_that_take(*kinds: Takes) -> list[str]:
+    """The outputs that write one of these."""
+    return [name for name in OUTPUTS.names if TAKES.get(name, Takes.ALL) in kinds]
+
+
+__all__ = ["OUTPUTS", "TAKES", "Output", "Style", "Takes", "names_that_take"]

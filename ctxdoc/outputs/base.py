@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 
 from msgspec import Struct
 
 from ctxdoc.outputs.report import Report
+
+
+class Takes(Enum):
+    """What of a report an output writes."""
+
+    ALL = "all"
+    ROWS = "rows"
+    """Its records, where the results are rows."""
+    CHECKS = "checks"
+    """Its checks, where the results are such."""
 
 
 class Style(Struct, frozen=True, kw_only=True):

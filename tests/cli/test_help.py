@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
-from unittest import mock
 
 import pytest
 import typer
 
 from ctxdoc.cli import names
 from ctxdoc.cli.app import COMMANDS
-from ctxdoc.cli.explain import KINDS, Kind
+from ctxdoc.cli.parts import PARTS
 from ctxdoc.diagnosis.causes import CAUSES, Group
-from ctxdoc.outputs import OUTPUTS, Output
-from ctxdoc.outputs.text import OUTPUT as TEXT
+from ctxdoc.outputs import OUTPUTS
 from ctxdoc.reading.formats import FORMATS
 from ctxdoc.registry import Registry
 from ctxdoc.simulation.placements import PLACEMENTS
 from ctxdoc.simulation.strategies import STRATEGIES
 from tests.support.program import call
 
-EVERY_NAME = [name for kind in KINDS for name in kind.parts.names]
+EVERY_NAME = [name for kind in PARTS for name in kind]
 
 
 def page_of(command: str) -> str:
@@ -77,26 +75,6 @@ def test_no_source_of_a_help_names_parts(registry: Registry[object]) -> None:
         words = set(re.findall(r"[a-z_]{5,}", " ".join((*texts, prose))))
         found = words & {part for part in registry.names if "_" in part}
         assert not found, (name, found)
-
-
-def made_up(write: object) -> Registry[Output]:
-    """The registry of outputs with one more."""
-    found: Registry[Output] = Registry(OUTPUTS.package, OUTPUTS.attribute, (*OUTPUTS.names, "toml"))
-    found._parts["toml"] = Output(id="toml", title="for a test", write=write)  # type: ignore[arg-type]
-    return found
-
-
-def test_a_new_output_is_in_the_help_of_the_commands_that_it_can_write() -> None:
-    """One that needs checks is the gate's only: each output says itself what it cannot write."""
-
-    def of_checks(report: object, style: object) -> str:
-        del style
-        return report.checks.verdict  # type: ignore[attr-defined,no-any-return]
-
-    for write, of_replay in ((TEXT.write, True), (of_checks, False)):
-        with mock.patch("ctxdoc.outputs.OUTPUTS", made_up(write)):
-            assert ("toml" in page_of("replay")) is of_replay
-            assert "or toml" in page_of("gate")
 
 
 def test_outputs_are_parted_by_what_they_need() -> None:
@@ -195,7 +173,7 @@ def test_a_name_that_there_is_not_is_answered_with_the_nearest(wrong: str, hint:
 
 
 def test_a_kind_is_shown_by_the_name_of_its_parts() -> None:
-    assert all(isinstance(kind, Kind) and len(kind.parts) for kind in KINDS)
+    assert all(len(kind.registry) for kind in PARTS)
     assert call("explain", "none").out.count("\n\n") > 1
     assert "(healthy)" in call("explain", "none").out
     assert "(placement)" in call("explain", "none").out
