@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Callable, Iterator
-from decimal import Decimal
+from collections.abc import Iterator
 from functools import lru_cache
 
-import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from ctxdoc.cache.simulator import places_differ
 from ctxdoc.diagnosis.case import Case, Confidence, Part
@@ -24,9 +21,10 @@ from ctxdoc.diagnosis.history_edits import (
     injected_system_text,
     is_continued,
     system_blocks,
+    system_change,
     text_of,
 )
-from ctxdoc.diagnosis.reordered import Order, find_order
+from ctxdoc.diagnosis.spelling import normalized
 from ctxdoc.diagnosis.tallies import is_grown
 from ctxdoc.diagnosis.text_values import Kind, changed_span
 from ctxdoc.prompt.diff import Change, Difference
@@ -60,13 +58,6 @@ class ChangedValue(Struct, frozen=True):
     """Whether no other value changed before it in the same text."""
     ceiling: Confidence
     """How sure its kind can be."""
-
-
-class Reordered(Struct, frozen=True):
-    """A value that holds the same in another order."""
-
-    place: Difference
-    order: Order
 
 
 class Betas(Struct, frozen=True):
@@ -190,108 +181,30 @@ def mcp_change(case: Case) -> Change | None:
     return next((c for c in case.changes if c.place.pointer.startswith("$.mcp_servers")), None)
 
 
-def find_key_order(case: Case) -> Reordered | None:
-    """The first place whose two sides are equal once the keys, or the names in a text, are sorted."""
-    for change in case.changes:
-        one, two = change.before, change.after
-        if one is None or two is None or one.digest == two.digest:
-            continue
-        if codec.encode_sorted(one.value) == codec.encode_sorted(two.value):
-            return Reordered(change.place, Order.MEMBERS)
-        order = _text_order(case, change)
-        if order is not None:
-            return Reordered(change.place, order)
-    return None
-
-
-def _text_order(case: Case, change: Change) -> Order | None:
-    before, after = change.place.before, change.place.after
-    if not (isinstance(before, str) and isinstance(after, str)):
-        return None
-    if change.place.section is Section.MESSAGES and asks_anew(case, change):
-        return None
-    spoken = change.place.section in (Section.TOOLS, Section.SYSTEM, Section.MESSAGES)
-    return find_order(before, after) if spoken else None
-
-
-def spelling_proof(case: Case) -> Confidence:
-    """How sure a difference of spelling is: where a recorder parsed the bodies it may be the recorder's."""
-    exact = case.before.request.is_exact and case.after.request.is_exact
-    return case.proof if exact else Confidence.POSSIBLE
-
-
-def find_leaf(case: Case, same: Callable[[Json, Json], bool]) -> Difference | None:
-    """The first differing value for which the comparison says that both are the same."""
-    for change in case.changes:
-        place = change.place
-        if place.before is None or place.after is None or place.section is Section.SETTINGS:
-            continue
-        if place.section is not Section.MODEL and same(place.before, place.after):
-            return place
-    return None
-
-
-def same_json_value(before: Json, after: Json) -> bool:
-    """Equal numbers in two spellings, or texts that hold equal JSON."""
-    one, two = _number(before), _number(after)
-    if one is not None and two is not None:
-        return one == two
-    if isinstance(before, str) and isinstance(after, str):
-        if not (before.lstrip()[:1] in '{["' and after.lstrip()[:1] in '{["' and before.strip()):
-            return False
-        try:
-            return bool(msgspec.json.decode(before.encode()) == msgspec.json.decode(after.encode()))
-        except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
-            return False
-    return False
-
-
-def _number(value: Json) -> Decimal | None:
-    if isinstance(value, Raw):
-        return Decimal(bytes(value).decode())
-    return Decimal(value) if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def same_normalized(before: Json, after: Json) -> bool:
-    """Equal but for white space at line ends and text ends, line ends, and Unicode form."""
-    if not (isinstance(before, str) and isinstance(after, str)):
-        return False
-    if before == after:
-        return False
-    start, end_before, end_after = changed_span(before, after)
-    one, two = before[start:end_before], after[start:end_after]
-    plain = one.isascii() and two.isascii()
-    if plain and "".join(one.split()) != "".join(two.split()):
-        # In ASCII only white space is another spelling.
-        return False
-    return _normalized(before) == _normalized(after)
-
-
-@lru_cache(maxsize=64)
-def _normalized(text: str) -> str:
-    plain = unicodedata.normalize("NFKC", text).replace("\r\n", "\n").replace("\r", "\n")
-    plain = re.sub("[\u200b\ufeff\u00ad]", "", plain)
-    return re.sub(r"[ \t]+", " ", re.sub(r"[ \t]+(?=\n|$)", "", plain)).strip()
-
-
 def image_difference(case: Case) -> Moved | None:
     """An image that came, went or has other bytes, with its place."""
     for change in case.changes:
-        segment = change.after or change.before
-        if segment is None or change.place.section is not Section.MESSAGES:
-            continue
-        one = change.before is not None and change.before.pictured
-        two = change.after is not None and change.after.pictured
-        if segment.kind == "setting":
-            what = "The first image came" if change.before is None else "The last image went"
+        what = _image_change(change) if change.place.section is Section.MESSAGES else ""
+        if what:
             return Moved(change.place.pointer, what)
-        if one and not two:
-            return Moved(change.place.pointer, "An image was removed or replaced")
-        if two and not one and change.before is not None:
-            return Moved(change.place.pointer, "An image took another block's place")
-        if one and two and ".source" in change.place.pointer:
-            return Moved(change.place.pointer, "An image was encoded again")
     return None
+
+
+def _image_change(change: Change) -> str:
+    """What became of an image; empty where a difference concerns none."""
+    before, after = change.before, change.after
+    segment = after or before
+    if segment is not None and segment.kind == "setting":
+        # Whether there is any image is a part of the prompt by itself.
+        return "The first image came" if before is None else "The last image went"
+    match before is not None and before.pictured, after is not None and after.pictured:
+        case (True, False):
+            return "An image was removed or replaced"
+        case (False, True) if before is not None:
+            return "An image took another block's place"
+        case (True, True) if ".source" in change.place.pointer:
+            return "An image was encoded again"
+    return ""
 
 
 def setting_change(case: Case, *pointers: str) -> Difference | None:
@@ -318,22 +231,32 @@ def forked(case: Case) -> str | None:
     before, after = set(tool_names(case.before)), set(tool_names(case.after))
     if before and not after:
         return "without the tool definitions"
-    other_system = not similar_systems(case.before.prefix, case.after.prefix)
-    # A gateway that lifts a reminder out of the messages makes a system prompt where none was.
-    other_system = other_system and injected_system_text(case) is None
+    other_system = _has_other_system(case)
     if before & after and not other_system and gives_back_answer(case):
         # The next turn of the same agent, whatever became of its tools.
         return None
-    few = 2 * len(before & after) < len(before) and case.message_change is not None
-    if before and (few or before.isdisjoint(after)):
+    if _are_other_tools(before, after, case):
         return "with other tools" + (" and another system prompt" if other_system else "")
     return "with another system prompt" if other_system else None
+
+
+def _has_other_system(case: Case) -> bool:
+    if similar_systems(case.before.prefix, case.after.prefix):
+        return False
+    # A gateway that lifts a reminder out of the messages makes a system prompt where none was.
+    return injected_system_text(case) is None
+
+
+def _are_other_tools(before: set[str], after: set[str], case: Case) -> bool:
+    """Whether no tool is left, or few are and the messages are others too."""
+    few = 2 * len(before & after) < len(before) and case.message_change is not None
+    return bool(before) and (few or before.isdisjoint(after))
 
 
 def edited_system(case: Case) -> Moved | None:
     """What changed in a system prompt that is still the same one, between two requests of a
     conversation."""
-    change = next((c for c in case.changes if c.place.section is Section.SYSTEM), None)
+    change = system_change(case)
     before, after = (system_blocks(e.prefix) for e in (case.before, case.after))
     if change is None or not before or not after or not is_continued(case):
         return None
@@ -341,16 +264,21 @@ def edited_system(case: Case) -> Moved | None:
     if block is not None:
         return Moved(change.place.pointer, f"{block.what} {quote(block.text)}", block.text)
     texts = _texts(change.place)
-    if texts is None or _kept_share(*(_joined(blocks) for blocks in (before, after))) < KEPT:
+    if texts is None or _kept_share(_joined(before), _joined(after)) < KEPT:
         return None
-    start, end_before, end_after = changed_span(*texts)
-    one, two = _words_at(texts[0], start, end_before), _words_at(texts[1], start, end_after)
+    return Moved(change.place.pointer, _edit_of(*texts))
+
+
+def _edit_of(before: str, after: str) -> str:
+    """What a text gained, lost, or has in place of something else."""
+    start, end_before, end_after = changed_span(before, after)
     if start == end_before:
-        return Moved(change.place.pointer, f"gained {quote(texts[1][start:end_after].strip())}")
+        return f"gained {quote(after[start:end_after].strip())}"
     if start == end_after:
-        return Moved(change.place.pointer, f"lost {quote(texts[0][start:end_before].strip())}")
+        return f"lost {quote(before[start:end_before].strip())}"
+    one, two = _words_at(before, start, end_before), _words_at(after, start, end_after)
     grown = " (a number that grew: if it counts, it will go on)" if is_grown(one, two) else ""
-    return Moved(change.place.pointer, f"has {quote(two)} in place of {quote(one)}{grown}")
+    return f"has {quote(two)} in place of {quote(one)}{grown}"
 
 
 def _kept_share(before: str, after: str) -> float:
@@ -397,7 +325,7 @@ def similar_systems(before: Prefix, after: Prefix) -> bool:
     sent = [_joined(system_blocks(p)) for p in (before, after)]
     if all(sent) and similarity(*sent) >= SIMILAR_SYSTEM:
         return True
-    texts = [_normalized(text) for text in sent]
+    texts = [normalized(text) for text in sent]
     if not all(texts):
         return not any(texts)
     lines = [set(text.splitlines()) for text in texts]

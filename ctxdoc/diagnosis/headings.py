@@ -55,7 +55,7 @@ def _kinds_above(text: str, at: int) -> Iterator[Kind | None]:
             yield Kind.MEMORY
         elif words:
             yield from (kind_of_label(tag) for tag in _opened_tags(words) if tag not in closed)
-            if _heads(words, own=number == 0, near=number < paragraph):
+            if number < paragraph and (number == 0 or _is_heading_line(words)):
                 yield kind_of_label(label_of(compiled(r"^(?:<[^>]*>\s*)+").sub("", words)))
 
 
@@ -68,9 +68,9 @@ def _paragraph(lines: list[str], own: str) -> int:
     return next(ends, len(lines))
 
 
-def _heads(words: str, *, own: bool, near: bool) -> bool:
-    """Whether a line is the label of a place below it: of its own paragraph, or a title from anywhere."""
-    return (near and (own or words.endswith((":", ")")))) or _is_title(words)
+def _is_heading_line(words: str) -> bool:
+    """Whether a line is the label of the lines below it."""
+    return words.endswith((":", ")")) or _is_title(words)
 
 
 def _opened_tags(line: str) -> list[str]:

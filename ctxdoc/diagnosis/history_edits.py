@@ -171,20 +171,39 @@ def injected_difference(case: Case) -> Moved | None:
     if change is None or asks_anew(case):
         return None
     before, after = message_blocks(case.before, change), message_blocks(case.after, change)
-    role = (before or after)[0].role if before or after else ""
-    if role != "user":
+    # Clients put their reminders into messages of the user.
+    if next((segment.role for segment in before or after), "") != "user":
         return None
-    one, two = [s.digest for s in before], [s.digest for s in after]
-    lost = [s for s in before if s.digest not in two]
-    gained = [s for s in after if s.digest not in one]
-    if bool(lost) != bool(gained) and (before and after):
-        segment = (lost or gained)[0]
-        if segment.kind == "text" and set(one) & set(two):
-            return Moved(change.place.pointer, _whereabouts(case, segment), text_of(segment))
-        return None
-    if not lost and one != two and sorted(one) == sorted(two) and before[0].kind == "text":
+    lost, gained = _one_sided_blocks(before, after)
+    if bool(lost) != bool(gained) and before and after:
+        return _injected_block(case, change, (lost or gained)[0], kept=_share_blocks(before, after))
+    if not lost and before and before[0].kind == "text" and _in_another_order(before, after):
         return Moved(change.place.pointer, "stands in another order", text_of(before[0]))
     return _wrapped_text(case, change)
+
+
+def _injected_block(case: Case, change: Change, block: Segment, *, kept: bool) -> Moved | None:
+    """A text beside which the message has kept others; a message without any is another message."""
+    if block.kind != "text" or not kept:
+        return None
+    return Moved(change.place.pointer, _whereabouts(case, block), text_of(block))
+
+
+def _one_sided_blocks(
+    before: list[Segment], after: list[Segment]
+) -> tuple[list[Segment], list[Segment]]:
+    """The blocks that went, and those that came."""
+    one, two = {s.digest for s in before}, {s.digest for s in after}
+    return [s for s in before if s.digest not in two], [s for s in after if s.digest not in one]
+
+
+def _share_blocks(before: list[Segment], after: list[Segment]) -> bool:
+    return not {s.digest for s in before}.isdisjoint(s.digest for s in after)
+
+
+def _in_another_order(before: list[Segment], after: list[Segment]) -> bool:
+    one, two = [s.digest for s in before], [s.digest for s in after]
+    return one != two and sorted(one) == sorted(two)
 
 
 def text_of(segment: Segment) -> str:
@@ -254,41 +273,49 @@ def is_continued(case: Case) -> bool:
 
 def came_or_went(case: Case) -> Moved | None:
     """System blocks that stand on one side only, all others being equal and in their order."""
-    change = next((c for c in case.changes if c.place.section is Section.SYSTEM), None)
+    change = system_change(case)
     if change is None:
         return None
     before, after = system_blocks(case.before.prefix), system_blocks(case.after.prefix)
-    one, two = {s.digest for s in before}, {s.digest for s in after}
-    lost = [s for s in before if s.digest not in two]
-    gained = [s for s in after if s.digest not in one]
-    kept = [[s.digest for s in blocks if s.digest in one & two] for blocks in (before, after)]
-    if bool(lost) == bool(gained) or kept[0] != kept[1]:
+    lost, gained = _one_sided_blocks(before, after)
+    if bool(lost) == bool(gained):
+        return None
+    moved = {s.digest for s in lost or gained}
+    kept = [[s.digest for s in blocks if s.digest not in moved] for blocks in (before, after)]
+    if kept[0] != kept[1]:
         return None
     what = "gained the block" if gained else "lost the block"
-    text = "\n".join(map(text_of, lost or gained))
-    return Moved(change.place.pointer, what, text)
+    return Moved(change.place.pointer, what, "\n".join(map(text_of, lost or gained)))
+
+
+def system_change(case: Case) -> Change | None:
+    """The first difference in the system prompt."""
+    return next((c for c in case.changes if c.place.section is Section.SYSTEM), None)
 
 
 def injected_system_text(case: Case) -> Moved | None:
     """Wrapped text, or text of the messages, that came into the system prompt or left it."""
-    change = next((c for c in case.changes if c.place.section is Section.SYSTEM), None)
+    change, block = system_change(case), came_or_went(case)
     if change is None:
         return None
-    block = came_or_went(case)
     text, came = _one_sided(change) if block is None else (block.text, "gained" in block.what)
     text = text.strip()
-    if not text:
-        return None
+    # A gateway lifts a block out of the messages: it stands there on the other side.
     if len(text) >= LIFTED and any(_holds(e.prefix, text) for e in (case.before, case.after)):
         what = "stands in the system prompt now" if came else "left the system prompt"
         return Moved(change.place.pointer, what, text)
-    # In a prompt of one text a heading opens a section of it, and no block of its own.
-    if not INJECTED.fullmatch(text) or (text.startswith("#") and block is None):
-        return None
-    if find_inserted_kind("", text) is not None:
+    if not _is_wrapped(text, alone=block is not None):
         return None
     what = "was put in afterwards" if came else "is missing now"
     return Moved(change.place.pointer, what, text)
+
+
+def _is_wrapped(text: str, *, alone: bool) -> bool:
+    """Whether a client wrapped a text and it is no value, such as a time, that changes by itself."""
+    # In a prompt of one text a heading opens a section of it, and no block of its own.
+    if not text or not INJECTED.fullmatch(text) or (text.startswith("#") and not alone):
+        return False
+    return find_inserted_kind("", text) is None
 
 
 def _one_sided(change: Change) -> tuple[str, bool]:
@@ -319,18 +346,22 @@ def quoted_history(case: Case) -> int | None:
     if longest is None or longest.size < QUOTED_ROW:
         return None
     text = text_of(longest)[:MAX_QUOTE]
-    whole, row = 0, False
-    for piece in _pieces(case.before.prefix):
-        written = codec.encode(piece)[1:-1].decode()
-        found = next((form for form in (piece, written) if form in text), None)
-        if found is not None:
-            whole += 1
-            row = row or len(found) >= QUOTED_ROW
-        elif not row:
-            row = _has_row(piece, text)
-    if whole >= QUOTED_MESSAGES or row:
-        return whole if whole >= QUOTED_MESSAGES else 0
-    return None
+    pieces = _pieces(case.before.prefix)
+    quotes = [_quote_in(text, piece) for piece in pieces]
+    whole = sum(quote is not None for quote in quotes)
+    if whole >= QUOTED_MESSAGES:
+        # Short ones may stand there by chance, three of them do not.
+        return whole
+    if any(quote is not None and len(quote) >= QUOTED_ROW for quote in quotes):
+        return 0
+    rest = (p for p, quote in zip(pieces, quotes, strict=True) if quote is None)
+    return 0 if any(_has_row(piece, text) for piece in rest) else None
+
+
+def _quote_in(text: str, piece: str) -> str | None:
+    """A piece as a text quotes it: as it is, or written as JSON; None where it does not."""
+    written = codec.encode(piece)[1:-1].decode()
+    return next((form for form in (piece, written) if form in text), None)
 
 
 def _pieces(prefix: Prefix) -> list[str]:
@@ -402,15 +433,16 @@ def thinking_dropped(case: Case) -> str | None:
     if change is None:
         return None
     before, after = message_blocks(case.before, change), message_blocks(case.after, change)
-    thought = [s for s in before if s.kind in THINKING_KINDS]
-    if not thought:
-        return None
-    kept = {s.digest for s in after}
-    if len(thought) <= sum(s.kind in THINKING_KINDS for s in after):
-        return None
-    rest_one = [s.digest for s in before if s not in thought]
-    rest_two = [s.digest for s in after if s.kind not in THINKING_KINDS]
-    if rest_one != rest_two or all(s.digest in kept for s in thought):
+    thought, rest = _parted(before)
+    still, kept = _parted(after)
+    # Thinking that is another one, or went beside other changes, was not dropped alone.
+    if len(thought) <= len(still) or rest != kept or set(thought) <= set(still):
         return None
     stripped = {s.digest for s in case.after.prefix.unrendered}
-    return "server" if any(s.digest in stripped for s in thought) else "client"
+    return "client" if stripped.isdisjoint(thought) else "server"
+
+
+def _parted(blocks: list[Segment]) -> tuple[list[bytes], list[bytes]]:
+    """The blocks of thinking, and all others."""
+    thought = [s.digest for s in blocks if s.kind in THINKING_KINDS]
+    return thought, [s.digest for s in blocks if s.kind not in THINKING_KINDS]

@@ -11,8 +11,8 @@ import msgspec
 from ctxdoc.cache.simulator import places_differ
 from ctxdoc.diagnosis.case import Case
 from ctxdoc.diagnosis.changed_text import find_kinds
-from ctxdoc.diagnosis.evidence import find_key_order, find_leaf, same_json_value, same_normalized
 from ctxdoc.diagnosis.history_edits import text_of
+from ctxdoc.diagnosis.spelling import find_key_order, find_leaf, same_json_value, same_normalized
 from ctxdoc.diagnosis.text_values import Kind, changed_span
 from ctxdoc.prompt.diff import Change
 from ctxdoc.prompt.segments import Segment

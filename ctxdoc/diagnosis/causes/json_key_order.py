@@ -23,8 +23,8 @@ from __future__ import annotations
 
 from ctxdoc.diagnosis.case import Case, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
-from ctxdoc.diagnosis.evidence import find_key_order, spelling_proof
 from ctxdoc.diagnosis.reordered import Order
+from ctxdoc.diagnosis.spelling import find_key_order, spelling_proof
 
 
 def _match(case: Case) -> Match | None:

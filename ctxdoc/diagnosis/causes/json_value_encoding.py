@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from ctxdoc.diagnosis.case import Case, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
-from ctxdoc.diagnosis.evidence import find_leaf, same_json_value, spelling_proof
+from ctxdoc.diagnosis.spelling import find_leaf, same_json_value, spelling_proof
 
 
 def _match(case: Case) -> Match | None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from ctxdoc.diagnosis.case import Case, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
-from ctxdoc.diagnosis.evidence import find_leaf, same_normalized
+from ctxdoc.diagnosis.spelling import find_leaf, same_normalized
 
 
 def _match(case: Case) -> Match | None:

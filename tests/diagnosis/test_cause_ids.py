@@ -1,0 +1,39 @@
+"""Where ids of causes stand: in their own files, and in the few that are left."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import ctxdoc
+from ctxdoc.diagnosis.causes import CAUSES
+
+PACKAGE = Path(ctxdoc.__file__).parent
+LEFT = {
+    "cache/breakpoint_rules.py",
+    "gate/checks.py",
+    "ledger/forecast.py",
+    "ledger/ledger.py",
+    "ledger/miss.py",
+    "ledger/totals.py",
+    "pytest_plugin.py",
+    "replay/measure.py",
+    "reports/miscounts.py",
+    # The same words with another meaning: what the API says, a state, a member of a document.
+    "diagnosis/api_word.py",
+    "diagnosis/diagnose.py",
+    "reports/json/request.py",
+}
+
+
+def test_ids_of_causes_stand_nowhere_else() -> None:
+    """Of the ids that are no plain word: `none` and `unexplained` aside, each has an underscore."""
+    names = "|".join(name for name in CAUSES.names if "_" in name)
+    quoted = re.compile(rf"[\"']({names})[\"']")
+    files = {p.relative_to(PACKAGE).as_posix(): p for p in PACKAGE.rglob("*.py")}
+    found = {
+        name
+        for name, path in files.items()
+        if not name.startswith("diagnosis/causes/") and quoted.search(path.read_text("utf-8"))
+    }
+    assert found == LEFT
