@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -35,8 +36,10 @@ class Sending(Struct, frozen=True, eq=False, gc=False):
     cached: bool
     """Whether it carries breakpoints at all."""
     order: int
-    """0 for the request itself, -1 for what is sent ahead of it, 1, 2 … for what follows it: each starts
-    when the first response before it has begun."""
+    """0 for the request itself, -1 for what is sent ahead of it, 1, 2 … for what follows it."""
+    at: datetime | None = None
+    began: datetime | None = None
+    """When its response began; None where that is assumed."""
 
 
 class Simulation:
@@ -90,6 +93,8 @@ class _Thread:
         """Messages of the line that a request before had."""
         self.sent: Sequence[Message] = ()
         """What that one sent."""
+        self.begun: datetime | None = None
+        """When its response began at the latest: what goes on from it cannot start sooner."""
 
 
 class _Run:
@@ -104,7 +109,7 @@ class _Run:
         self.threads: dict[int, _Thread] = {}
         self.bills = [_Bill(placement) for placement in placements]
         self.warnings: Counter[str] = Counter()
-        self.lost: dict[tuple[int, bytes], Lost] = {}
+        self.lost: dict[tuple[Message, bytes], Lost] = {}
         self.shown: set[bytes] = set()
         """Digests of recorded blocks that the model sees in another form."""
         self.recorded: set[bytes] = set()
@@ -150,7 +155,7 @@ class _Run:
         thread = self.threads.setdefault(call.thread, _Thread(len(self.specs)))
         prompt = thread.lane.prompt(call, call.head, call.messages)
         for bill in self.bills:
-            bill.pass_by(call, Sending(prompt, 0, True, 0))
+            bill.pass_by(call, Sending(prompt, 0, True, 0, call.at, call.began))
 
     def _sendings(
         self,
@@ -164,18 +169,25 @@ class _Run:
         ahead = [pair for pair in extras if not pair[1].after]
         behind = [pair for pair in extras if pair[1].after]
         self.extra_calls += len(extras)
+        at, began = _ahead_of(call, thread.begun)
         found = [
-            Sending(self._extra(call, thread, own, extra), extra.output, extra.cached, -1)
+            Sending(
+                self._extra(call, thread, own, extra), extra.output, extra.cached, -1, at, began
+            )
             for own, extra in ahead
         ]
         prompt = thread.lane.prompt(call, head, messages, passing)
-        found.append(Sending(prompt, call.output or 0, True, 0))
+        found.append(Sending(prompt, call.output or 0, True, 0, call.at, call.began))
+        if call.at is not None:
+            thread.begun = call.began or call.at + FIRST_RESPONSE
         self.prompts.append(prompt.sizes.total)
         if prompt.dropped:
             self.rewrote.append((len(self.prompts) - 1, prompt.rewritten))
         for number, (own, extra) in enumerate(behind, start=1):
             more = self._extra(call, thread, own, extra)
-            found.append(Sending(more, extra.output, extra.cached, number))
+            # Each starts when the first response before it has begun.
+            at = None if call.at is None else call.at + number * FIRST_RESPONSE
+            found.append(Sending(more, extra.output, extra.cached, number, at))
         return found
 
     def _extra(self, call: Call, thread: _Thread, head: Head, extra: Extra) -> Prompt:
@@ -222,7 +234,7 @@ class _Run:
         moved = {s.digest for message in kept.difference(before) for s in message.segments}
         for message in gone:
             for place, segment in enumerate(message.segments):
-                key = (id(message), segment.digest)
+                key = (message, segment.digest)
                 if segment.digest in self.shown or segment.digest in moved:
                     continue
                 if segment.digest not in self.recorded:
@@ -357,14 +369,22 @@ def _bounded(usage: Usage, parts: tuple[int, int, int]) -> Usage:
 
 def _step(call: Call, sending: Sending, placement: Placement) -> Step:
     prompt = sending.prompt
-    at, began = call.at, call.began
-    if at is not None and sending.order:
-        at, began = at + sending.order * FIRST_RESPONSE, None
     return Step(
         prefix=prompt.prefix,
         sizes=prompt.sizes,
         marks=placement.place(prompt),
-        at=at,
-        began=began,
+        at=sending.at,
+        began=sending.began,
         place=call.place,
     )
+
+
+def _ahead_of(call: Call, begun: datetime | None) -> tuple[datetime | None, datetime | None]:
+    """Start of a call that is sent ahead of a request, and of its response."""
+    if call.at is None:
+        return None, None
+    at = call.at - FIRST_RESPONSE
+    if begun is not None and at < begun <= call.at:
+        # It goes on from an answer, so that it starts no sooner, and the request holds what it said.
+        return begun, call.at
+    return at, None

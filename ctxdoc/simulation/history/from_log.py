@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from ctxdoc.cache.simulator import FIRST_RESPONSE
 from ctxdoc.diagnosis.by_counters import Counted
 from ctxdoc.errors import NoRequestError
 from ctxdoc.pricing.cost import extra_passes_of, fees_of, price
@@ -268,11 +269,15 @@ def _unfit(step: Step) -> str:
     request = step.request
     if request.refused:
         return "the API refused it"
-    if request.body is not None:
-        return "" if RULES.covers(request.model) else step.reason
-    if request.usage is None:
+    if request.body is None and request.usage is None:
         return "neither a body nor counters"
-    return "" if request.session else "nothing says which request came before it"
+    if not RULES.covers(request.model):
+        # Another provider's counters say nothing of what this one's rules would do. Replay refuses
+        # the bodies that would be emitted, so that both price the same requests.
+        return f"the cache rules of '{request.model}' are not known"
+    if request.body is not None or request.session:
+        return ""
+    return "nothing says which request came before it"
 
 
 def _note_answers(calls: list[Call]) -> None:
@@ -284,8 +289,11 @@ def _note_answers(calls: list[Call]) -> None:
         if before is None or call.at is None:
             continue
         one = calls[before]
-        begun = one.began is None or one.began > call.at
-        if one.at is not None and begun and call.count > one.count:
+        if one.at is None or call.count <= one.count:
+            continue
+        # What is not known is assumed, and never later than that: a call that a strategy sends in
+        # between reads what this one has written.
+        if (one.began or one.at + FIRST_RESPONSE) > call.at:
             calls[before] = replace(one, began=max(one.at, call.at))
 
 
