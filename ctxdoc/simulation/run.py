@@ -131,7 +131,8 @@ class _Run:
         recorded = call.messages
         messages, head, passing = recorded, call.head, 0
         extras: list[tuple[Head, Extra]] = []
-        warnings: set[str] = set()
+        # In the order in which they were found, whatever a set's would be.
+        warnings: dict[str, None] = {}
         for place, spec in enumerate(self.specs):
             history = History(call, head, messages, thread.number, self.maker)
             sent: Sent = spec.strategy.send(history, thread.memories[place])
@@ -139,7 +140,7 @@ class _Run:
             messages, head = sent.messages, sent.head or head
             passing += sent.passing
             extras += [(head, extra) for extra in sent.extra]
-            warnings.update(sent.warnings)
+            warnings.update(dict.fromkeys(sent.warnings))
             self.shown.update([segment.digest for segment in sent.seen])
         self.changed += head is not call.head or (messages is not recorded and messages != recorded)
         self._note_lost(call, thread, messages)
@@ -199,23 +200,24 @@ class _Run:
         call: Call,
         sendings: Sequence[Sending],
         changed: Sequence[Message] | None,
-        warnings: set[str],
+        warnings: dict[str, None],
     ) -> None:
         """Notes what the API would refuse of a request, whose messages a strategy may have changed."""
         prompt = next(sending.prompt for sending in sendings if not sending.order)
         if prompt.sizes.total > call.rule.window:
             self.fits = False
-            warnings.add(OVER_WINDOW)
+            warnings[OVER_WINDOW] = None
         if self.client_edits and prompt.dropped and call.rule.binds_thinking:
             index = bisect_right(prompt.ends, prompt.kept)
             if changed is not None and has_thinking(changed[index:]):
-                warnings.add(BOUND_THINKING)
+                warnings[BOUND_THINKING] = None
         if self.client_edits and not self.server_edits and changed is not None:
-            found = set(self.checker.faults(changed))
+            found = tuple(self.checker.faults(changed))
             if found:
                 # What the log has itself is no fault of the strategy.
-                warnings.update(found - self.checker.faults_of_line(call.line))
-        self.warnings.update(warnings)
+                own = self.checker.faults_of_line(call.line)
+                warnings.update(dict.fromkeys(fault for fault in found if fault not in own))
+        self.warnings.update(list(warnings))
 
     def _note_lost(self, call: Call, thread: _Thread, messages: Sequence[Message]) -> None:
         """What this request had in the log and does not send. Looked at is what is new in the log, and
@@ -225,9 +227,12 @@ class _Run:
         before = thread.sent if goes_on else ()
         for message in new:
             self.recorded.update([segment.digest for segment in message.segments])
+        thread.line, thread.seen, thread.sent = call.line, call.count, messages
+        if [*before, *new] == messages:
+            # Only appended: nothing can be gone.
+            return
         kept = set(messages)
         gone = [message for message in (*before, *new) if message not in kept]
-        thread.line, thread.seen, thread.sent = call.line, call.count, messages
         if not gone:
             return
         # A block may have moved into a message that is new, be it made or recorded.
