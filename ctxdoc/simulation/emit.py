@@ -9,7 +9,7 @@ from math import ceil
 import msgspec
 from msgspec import Raw
 
-from ctxdoc.cache.simulator import FIRST_RESPONSE
+from ctxdoc.cache.simulator import FIRST_RESPONSE_SECONDS
 from ctxdoc.prompt.prefix import Breakpoint
 from ctxdoc.prompt.segments import AT, Segment
 from ctxdoc.providers import ModelRule
@@ -76,9 +76,8 @@ def iter_lines(
 def _record_of(sending: Sending) -> dict[str, object]:
     """What a record says beside its request: times, session, headers."""
     record: dict[str, object] = {}
-    at = sending.prompt.call.at
-    if at is not None:
-        record["timestamp"] = (at + sending.order * FIRST_RESPONSE).isoformat()
+    if sending.at is not None:
+        record["timestamp"] = sending.at.isoformat()
     recorded = sending.prompt.call.request
     if recorded is not None and recorded.session:
         record["session_id"] = recorded.session
@@ -87,6 +86,11 @@ def _record_of(sending: Sending) -> dict[str, object]:
         record["duration_ms"] = recorded.duration * 1000
     if recorded is not None and recorded.headers:
         record["headers"] = dict(recorded.headers)
+    if "duration_ms" not in record and sending.at is not None and sending.began is not None:
+        seconds = (sending.began - sending.at).total_seconds()
+        if seconds < FIRST_RESPONSE_SECONDS:
+            # Sooner than a reader of the record would assume.
+            record["duration_ms"] = seconds * 1000
     return record
 
 

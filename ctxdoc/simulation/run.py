@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -35,8 +36,10 @@ class Sending(Struct, frozen=True, eq=False, gc=False):
     cached: bool
     """Whether it carries breakpoints at all."""
     order: int
-    """0 for the request itself, -1 for what is sent ahead of it, 1, 2 … for what follows it: each starts
-    when the first response before it has begun."""
+    """0 for the request itself, -1 for what is sent ahead of it, 1, 2 … for what follows it."""
+    at: datetime | None = None
+    began: datetime | None = None
+    """When its response began; None where that is assumed."""
 
 
 class Simulation:
@@ -90,6 +93,8 @@ class _Thread:
         """Messages of the line that a request before had."""
         self.sent: Sequence[Message] = ()
         """What that one sent."""
+        self.begun: datetime | None = None
+        """When its response began at the latest: what goes on from it cannot start sooner."""
 
 
 class _Run:
@@ -104,7 +109,7 @@ class _Run:
         self.threads: dict[int, _Thread] = {}
         self.bills = [_Bill(placement) for placement in placements]
         self.warnings: Counter[str] = Counter()
-        self.lost: dict[tuple[int, bytes], Lost] = {}
+        self.lost: dict[tuple[Message, bytes], Lost] = {}
         self.shown: set[bytes] = set()
         """Digests of recorded blocks that the model sees in another form."""
         self.recorded: set[bytes] = set()
@@ -126,7 +131,8 @@ class _Run:
         recorded = call.messages
         messages, head, passing = recorded, call.head, 0
         extras: list[tuple[Head, Extra]] = []
-        warnings: set[str] = set()
+        # In the order in which they were found, whatever a set's would be.
+        warnings: dict[str, None] = {}
         for place, spec in enumerate(self.specs):
             history = History(call, head, messages, thread.number, self.maker)
             sent: Sent = spec.strategy.send(history, thread.memories[place])
@@ -134,7 +140,7 @@ class _Run:
             messages, head = sent.messages, sent.head or head
             passing += sent.passing
             extras += [(head, extra) for extra in sent.extra]
-            warnings.update(sent.warnings)
+            warnings.update(dict.fromkeys(sent.warnings))
             self.shown.update([segment.digest for segment in sent.seen])
         self.changed += head is not call.head or (messages is not recorded and messages != recorded)
         self._note_lost(call, thread, messages)
@@ -150,7 +156,7 @@ class _Run:
         thread = self.threads.setdefault(call.thread, _Thread(len(self.specs)))
         prompt = thread.lane.prompt(call, call.head, call.messages)
         for bill in self.bills:
-            bill.pass_by(call, Sending(prompt, 0, True, 0))
+            bill.pass_by(call, Sending(prompt, 0, True, 0, call.at, call.began))
 
     def _sendings(
         self,
@@ -164,18 +170,25 @@ class _Run:
         ahead = [pair for pair in extras if not pair[1].after]
         behind = [pair for pair in extras if pair[1].after]
         self.extra_calls += len(extras)
+        at, began = _ahead_of(call, thread.begun)
         found = [
-            Sending(self._extra(call, thread, own, extra), extra.output, extra.cached, -1)
+            Sending(
+                self._extra(call, thread, own, extra), extra.output, extra.cached, -1, at, began
+            )
             for own, extra in ahead
         ]
         prompt = thread.lane.prompt(call, head, messages, passing)
-        found.append(Sending(prompt, call.output or 0, True, 0))
+        found.append(Sending(prompt, call.output or 0, True, 0, call.at, call.began))
+        if call.at is not None:
+            thread.begun = call.began or call.at + FIRST_RESPONSE
         self.prompts.append(prompt.sizes.total)
         if prompt.dropped:
             self.rewrote.append((len(self.prompts) - 1, prompt.rewritten))
         for number, (own, extra) in enumerate(behind, start=1):
             more = self._extra(call, thread, own, extra)
-            found.append(Sending(more, extra.output, extra.cached, number))
+            # Each starts when the first response before it has begun.
+            at = None if call.at is None else call.at + number * FIRST_RESPONSE
+            found.append(Sending(more, extra.output, extra.cached, number, at))
         return found
 
     def _extra(self, call: Call, thread: _Thread, head: Head, extra: Extra) -> Prompt:
@@ -187,23 +200,24 @@ class _Run:
         call: Call,
         sendings: Sequence[Sending],
         changed: Sequence[Message] | None,
-        warnings: set[str],
+        warnings: dict[str, None],
     ) -> None:
         """Notes what the API would refuse of a request, whose messages a strategy may have changed."""
         prompt = next(sending.prompt for sending in sendings if not sending.order)
         if prompt.sizes.total > call.rule.window:
             self.fits = False
-            warnings.add(OVER_WINDOW)
+            warnings[OVER_WINDOW] = None
         if self.client_edits and prompt.dropped and call.rule.binds_thinking:
             index = bisect_right(prompt.ends, prompt.kept)
             if changed is not None and has_thinking(changed[index:]):
-                warnings.add(BOUND_THINKING)
+                warnings[BOUND_THINKING] = None
         if self.client_edits and not self.server_edits and changed is not None:
-            found = set(self.checker.faults(changed))
+            found = tuple(self.checker.faults(changed))
             if found:
                 # What the log has itself is no fault of the strategy.
-                warnings.update(found - self.checker.faults_of_line(call.line))
-        self.warnings.update(sorted(warnings))
+                own = self.checker.faults_of_line(call.line)
+                warnings.update(dict.fromkeys(fault for fault in found if fault not in own))
+        self.warnings.update(list(warnings))
 
     def _note_lost(self, call: Call, thread: _Thread, messages: Sequence[Message]) -> None:
         """What this request had in the log and does not send. Looked at is what is new in the log, and
@@ -213,16 +227,19 @@ class _Run:
         before = thread.sent if goes_on else ()
         for message in new:
             self.recorded.update([segment.digest for segment in message.segments])
+        thread.line, thread.seen, thread.sent = call.line, call.count, messages
+        if [*before, *new] == messages:
+            # Only appended: nothing can be gone.
+            return
         kept = set(messages)
         gone = [message for message in (*before, *new) if message not in kept]
-        thread.line, thread.seen, thread.sent = call.line, call.count, messages
         if not gone:
             return
         # A block may have moved into a message that is new, be it made or recorded.
         moved = {s.digest for message in kept.difference(before) for s in message.segments}
         for message in gone:
             for place, segment in enumerate(message.segments):
-                key = (id(message), segment.digest)
+                key = (message, segment.digest)
                 if segment.digest in self.shown or segment.digest in moved:
                     continue
                 if segment.digest not in self.recorded:
@@ -357,14 +374,22 @@ def _bounded(usage: Usage, parts: tuple[int, int, int]) -> Usage:
 
 def _step(call: Call, sending: Sending, placement: Placement) -> Step:
     prompt = sending.prompt
-    at, began = call.at, call.began
-    if at is not None and sending.order:
-        at, began = at + sending.order * FIRST_RESPONSE, None
     return Step(
         prefix=prompt.prefix,
         sizes=prompt.sizes,
         marks=placement.place(prompt),
-        at=at,
-        began=began,
+        at=sending.at,
+        began=sending.began,
         place=call.place,
     )
+
+
+def _ahead_of(call: Call, begun: datetime | None) -> tuple[datetime | None, datetime | None]:
+    """Start of a call that is sent ahead of a request, and of its response."""
+    if call.at is None:
+        return None, None
+    at = call.at - FIRST_RESPONSE
+    if begun is not None and at < begun <= call.at:
+        # It goes on from an answer, so that it starts no sooner, and the request holds what it said.
+        return begun, call.at
+    return at, None

@@ -7,13 +7,15 @@ new or rewritten.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
+from typing import cast
 
 from msgspec import Struct
 
-from ctxdoc.prompt.chain import next_key, root_key
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.segments import Segment
 from ctxdoc.request.usage import Origin
+from ctxdoc.simulation.history.keys import Keys
 from ctxdoc.simulation.history.messages import Call, Head, Message
 from ctxdoc.tokens.ledger import Sizes
 
@@ -38,122 +40,219 @@ class Prompt(Struct, frozen=True, eq=False, kw_only=True, gc=False):
     """Tokens behind the shared blocks that were in that one as well."""
 
 
+class _Blocks(Struct, gc=False):
+    """The messages of a prompt and its blocks, in rows."""
+
+    start: int
+    """Blocks ahead of the first message."""
+    messages: list[Message] = []
+    ends: list[int] = []
+    """Blocks up to the end of each message."""
+    segments: list[Segment] = []
+    upto: list[int] = []
+    """Tokens up to the end of each block."""
+    parts: list[bytes] = []
+    """What each block adds to a key."""
+    known: dict[int, bytes] = {}
+    """Keys that were made, by the index of the block."""
+
+    @classmethod
+    def of(cls, head: Head) -> _Blocks:
+        """Those of a head, without any message."""
+        found = cls(len(head.segments))
+        for segment, tokens in zip(head.segments, head.tokens, strict=True):
+            found._block(segment, tokens, segment.digest)
+        return found
+
+    @property
+    def total(self) -> int:
+        """Tokens of all of them."""
+        return self.upto[-1] if self.upto else 0
+
+    def between(self, start: int, end: int) -> int:
+        """Tokens of the blocks from one up to another."""
+        return self.upto[end - 1] - (self.upto[start - 1] if start else 0)
+
+    def start_of(self, index: int) -> int:
+        """Blocks ahead of a message."""
+        return self.ends[index - 1] if index else self.start
+
+    def upto_message(self, count: int) -> _Blocks:
+        """The first messages alone. Rows that a prompt before still looks at are left as they are."""
+        if count == len(self.messages):
+            return self
+        end = self.start_of(count)
+        return _Blocks(
+            start=self.start,
+            messages=self.messages[:count],
+            ends=self.ends[:count],
+            segments=self.segments[:end],
+            upto=self.upto[:end],
+            parts=self.parts[:end],
+            known={index: key for index, key in self.known.items() if index < end},
+        )
+
+    def add(self, messages: Sequence[Message]) -> None:
+        """Adds messages, block by block."""
+        for message in messages:
+            # The role opens a message: the same blocks in one or in two are two prompts.
+            opening = message.role.encode() + b"\0"
+            for segment, tokens in zip(message.segments, message.tokens, strict=True):
+                self._block(segment, tokens, opening + segment.digest)
+                opening = b""
+            self.messages.append(message)
+            self.ends.append(len(self.segments))
+
+    def _block(self, segment: Segment, tokens: int, part: bytes) -> None:
+        self.segments.append(segment)
+        self.upto.append(self.total + tokens)
+        self.parts.append(part)
+
+    def move(self, old: _Blocks, run: range) -> None:
+        """Takes over a run of another prompt's messages, which has moved as a whole."""
+        first, last = old.start_of(run.start), old.start_of(run.stop)
+        shift = len(self.segments) - first
+        tokens = self.total - (old.upto[first - 1] if first else 0)
+        self.messages += old.messages[run.start : run.stop]
+        self.ends += [end + shift for end in old.ends[run.start : run.stop]]
+        self.segments += old.segments[first:last]
+        self.upto += [upto + tokens for upto in old.upto[first:last]]
+        self.parts += old.parts[first:last]
+
+
 class Lane:
     """The prompts of a thread."""
 
     def __init__(self) -> None:
         self._head: Head | None = None
         self._root = ""
-        self._messages: list[Message] = []
-        self._ends: list[int] = []
-        self._segments: list[Segment] = []
-        self._upto: list[int] = []
-        self._keys: list[bytes] = []
+        self._blocks = _Blocks(0)
+        self._ever: set[bytes] = set()
+        """Digests of all blocks so far."""
         self._passing = 0
 
     def prompt(self, call: Call, head: Head, messages: list[Message], passing: int = 0) -> Prompt:
         """The prompt of these messages."""
+        old = self._blocks
         # Entries belong to one model: behind a switch there is no prompt before.
-        before = len(self._segments) - self._passing if call.root == self._root else 0
-        old = self._segments
-        shared = self._shared(call, head, messages)
-        base = self._ends[shared - 1] if shared else len(head.segments) if self._head else 0
-        gone = old[base:before]
-        if self._head is None:
-            self._begin(call, head)
-            base = 0
-        kept = self._ends[shared - 1] if shared else base
-        self._cut(shared)
-        self._add(messages[shared:])
-        self._passing = passing
-        kept += _common(gone, self._segments[kept:])
+        before = len(old.segments) - self._passing if call.root == self._root else 0
+        goes_on = head is self._head and call.root == self._root
+        shared = common_start(old.messages, messages) if goes_on else 0
+        kept = old.start_of(shared) if goes_on else 0
+        gone = old.segments[kept:before]
+        blocks, moved, origin = self._put(head if not goes_on else None, messages, shared)
+        kept += _common(gone, blocks.segments, kept)
         dropped = max(0, before - kept)
+        rewritten = 0
+        if dropped:
+            end = len(blocks.segments) - passing
+            rewritten = self._again(
+                blocks, range(kept, end), old, range(kept, before), moved, origin
+            )
+        self._ever.update([segment.digest for segment in blocks.segments[: moved.start]][kept:])
+        self._ever.update([segment.digest for segment in blocks.segments[moved.stop :]])
+        self._head, self._root, self._blocks, self._passing = head, call.root, blocks, passing
         return Prompt(
             call=call,
             head=head,
             messages=messages,
-            ends=tuple(self._ends),
+            ends=tuple(blocks.ends),
             prefix=Prefix(
                 root=call.root,
                 model=call.root,
-                segments=tuple(self._segments),
-                keys=tuple(self._keys),
+                segments=tuple(blocks.segments),
+                # A row like any other, most of which nobody looks at.
+                keys=cast("tuple[bytes, ...]", Keys(call.root, blocks.parts, blocks.known)),
                 row=(),
                 unrendered=(),
                 rule=call.rule,
             ),
-            sizes=Sizes(
-                upto=tuple(self._upto),
-                total=self._upto[-1] if self._upto else 0,
-                origin=Origin.SIMULATED,
-            ),
+            sizes=Sizes(upto=tuple(blocks.upto), total=blocks.total, origin=Origin.SIMULATED),
             passing=passing,
             kept=kept,
             dropped=dropped,
-            rewritten=self._rewritten(old[kept:before], kept) if dropped else 0,
+            rewritten=rewritten,
         )
 
-    def _shared(self, call: Call, head: Head, messages: list[Message]) -> int:
-        """How many leading messages are those of the prompt before; with another head, none."""
-        if head is not self._head or call.root != self._root:
-            self._head = None
-            return 0
-        count = 0
-        for one, two in zip(self._messages, messages, strict=False):
-            if one is not two:
-                break
-            count += 1
-        return count
+    def _put(
+        self, head: Head | None, messages: list[Message], shared: int
+    ) -> tuple[_Blocks, range, int]:
+        """The blocks of messages behind the shared ones, or behind a new head; which of them have moved
+        together, and from where."""
+        old = self._blocks
+        grown = head is None and shared == len(old.messages)
+        blocks = old.upto_message(shared) if head is None else _Blocks.of(head)
+        at, run = (shared, range(0)) if grown else _moved(old.messages, messages, shared)
+        blocks.add(messages[shared:at])
+        start = len(blocks.segments)
+        if run:
+            blocks.move(old, run)
+        moved = range(start, len(blocks.segments))
+        blocks.add(messages[at + len(run) :])
+        return blocks, moved, old.start_of(run.start) if run else 0
 
-    def _begin(self, call: Call, head: Head) -> None:
-        self._head, self._root = head, call.root
-        self._segments, self._upto, self._keys = list(head.segments), [], []
-        self._messages, self._ends = [], []
-        total, key = 0, root_key(call.root)
-        for segment, tokens in zip(head.segments, head.tokens, strict=True):
-            total += tokens
-            key = next_key(key, segment.digest)
-            self._upto.append(total)
-            self._keys.append(key)
-
-    def _cut(self, count: int) -> None:
-        assert self._head is not None
-        end = self._ends[count - 1] if count else len(self._head.segments)
-        # Lists that a prompt before may still look at are left as they are.
-        self._messages, self._ends = self._messages[:count], self._ends[:count]
-        self._segments = self._segments[:end]
-        del self._upto[end:], self._keys[end:]
-
-    def _add(self, messages: Sequence[Message]) -> None:
-        total = self._upto[-1] if self._upto else 0
-        key = self._keys[-1] if self._keys else root_key(self._root)
-        for message in messages:
-            role: str | None = message.role
-            for segment, tokens in zip(message.segments, message.tokens, strict=True):
-                total += tokens
-                key = next_key(key, segment.digest, role)
-                role = None
-                self._upto.append(total)
-                self._keys.append(key)
-            self._segments += message.segments
-            self._messages.append(message)
-            self._ends.append(len(self._segments))
-
-    def _rewritten(self, old: Sequence[Segment], kept: int) -> int:
-        """Tokens of the blocks behind the shared ones that the prompt before had too."""
-        known = {segment.digest for segment in old}
-        upto = self._upto
-        return sum(
-            upto[index] - (upto[index - 1] if index else 0)
-            for index in range(kept, len(self._segments) - self._passing)
-            if self._segments[index].digest in known
-        )
+    def _again(
+        self,
+        blocks: _Blocks,
+        own: range,
+        old: _Blocks,
+        gone: range,
+        moved: range,
+        origin: int,
+    ) -> int:
+        """Tokens of the blocks of a prompt that the one before it had too, behind what both share."""
+        first, last = max(moved.start, own.start), min(moved.stop, own.stop)
+        shift = origin - moved.start
+        total = 0
+        if first < last and gone.start <= first + shift and last + shift <= gone.stop:
+            # What has moved as a whole was there as a whole.
+            total = blocks.between(first, last)
+            rest = [*range(own.start, first), *range(last, own.stop)]
+        else:
+            rest = list(own)
+        # Most of what is new was never there before.
+        rest = [index for index in rest if blocks.segments[index].digest in self._ever]
+        if rest:
+            known = {segment.digest for segment in old.segments[gone.start : gone.stop]}
+            for index in rest:
+                if blocks.segments[index].digest in known:
+                    total += blocks.between(index, index + 1)
+        return total
 
 
-def _common(one: Sequence[Segment], two: Sequence[Segment]) -> int:
-    """How many leading blocks are the same."""
+def common_start(one: Sequence[Message], two: Sequence[Message]) -> int:
+    """How many leading messages are the same."""
+    low, high = 0, min(len(one), len(two))
+    if one[:high] == two[:high]:
+        return high
+    # Lists of the same messages are compared in a moment: halving is quicker than looking at each.
+    while high - low > 1:
+        middle = (low + high) // 2
+        if one[low:middle] == two[low:middle]:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _moved(old: list[Message], new: list[Message], shared: int) -> tuple[int, range]:
+    """The first message that stood elsewhere in the prompt before, at most one behind the shared ones,
+    and the run of that one's messages that stands from there on."""
+    for at in (shared, shared + 1):
+        if at < len(new):
+            try:
+                start = old.index(new[at], shared)
+            except ValueError:
+                continue
+            count = common_start(old[start:], new[at:])
+            return at, range(start, start + count)
+    return len(new), range(0)
+
+
+def _common(one: Sequence[Segment], two: Sequence[Segment], start: int) -> int:
+    """How many blocks are the same, of the second from some index on."""
     count = 0
-    for a, b in zip(one, two, strict=False):
+    for a, b in zip(one, islice(two, start, None), strict=False):
         if a is not b and (a.digest != b.digest or a.role != b.role):
             break
         count += 1

@@ -272,10 +272,12 @@ def _unfit(step: Step) -> str:
     if request.body is None and request.usage is None:
         return "neither a body nor counters"
     if not are_rules_known(request.model):
+        # Another provider's counters say nothing of what this one's rules would do. Replay refuses
+        # the bodies that would be emitted, so that both price the same requests.
         return f"the cache rules of '{request.model}' are not known"
-    if request.body is not None:
+    if request.body is not None or request.session:
         return ""
-    return "" if request.session else "nothing says which request came before it"
+    return "nothing says which request came before it"
 
 
 def _note_answers(calls: list[Call]) -> None:
@@ -289,9 +291,9 @@ def _note_answers(calls: list[Call]) -> None:
         one = calls[before]
         if one.at is None or call.count <= one.count:
             continue
-        # Where nothing tells, it had begun after the time that the cache takes for it, or by now if sooner.
-        begun = one.began or one.at + FIRST_RESPONSE
-        if begun > call.at:
+        # What is not known is assumed, and never later than that: a call that a strategy sends in
+        # between reads what this one has written.
+        if (one.began or one.at + FIRST_RESPONSE) > call.at:
             calls[before] = replace(one, began=max(one.at, call.at))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from ctxdoc.simulation.history.messages import Message
 
@@ -18,6 +19,8 @@ class Checker:
 
     def __init__(self) -> None:
         self._ids: dict[Message, tuple[frozenset[str], frozenset[str]]] = {}
+        self._pairs: set[tuple[Message, Message]] = set()
+        """Messages of which the second may follow the first."""
         self._lines: dict[int, tuple[list[Message], frozenset[str]]] = {}
 
     def faults(self, messages: Sequence[Message]) -> Iterator[str]:
@@ -28,6 +31,8 @@ class Checker:
         """
         if messages and messages[0].role != "user":
             yield NOT_FROM_USER
+        if messages and not self._of(messages[0])[1] and self._follow(messages):
+            return
         parted = unanswered = False
         called: frozenset[str] = frozenset()
         role, calls, answers = "", called, called
@@ -47,6 +52,23 @@ class Checker:
             yield WITHOUT_CALL
         if unanswered or not called <= answers:
             yield WITHOUT_RESULT
+
+    def _follow(self, messages: Sequence[Message]) -> bool:
+        """Whether each message may follow the one before it: what is known of two holds wherever they
+        stand, so that a history that has only moved is not gone through again."""
+        if self._pairs.issuperset(pairwise(messages)):
+            return True
+        new = set(pairwise(messages)) - self._pairs
+        found = {pair for pair in new if self._is_legal(*pair)}
+        self._pairs |= found
+        return len(found) == len(new)
+
+    def _is_legal(self, one: Message, two: Message) -> bool:
+        if {one.role, two.role} != {"user", "assistant"}:
+            # What is joined, or an instruction in between, is told by more than two.
+            return False
+        calls = self._of(one)[0] if one.role == "assistant" else frozenset[str]()
+        return calls == self._of(two)[1]
 
     def faults_of_line(self, line: list[Message]) -> frozenset[str]:
         """The same of all messages of a thread, looked at once."""

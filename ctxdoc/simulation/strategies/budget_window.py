@@ -15,12 +15,15 @@ What the model no longer sees
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Annotated
 
 from msgspec import Struct
 
 from ctxdoc.simulation.history.messages import Message
 from ctxdoc.simulation.strategies.base import Definition, History, Sent, prompt
+
+SIZE = attrgetter("size")
 
 
 class BudgetWindow(Struct, frozen=True):
@@ -33,7 +36,11 @@ class BudgetWindow(Struct, frozen=True):
         del memory
         left = self.max_tokens - history.head.size
         kept: list[Message] = []
+        least = min(map(SIZE, history.messages), default=0)
         for message in reversed(history.messages):
+            if left < least and kept:
+                # Nothing older fits, however small.
+                break
             if message.size <= left or not kept:
                 kept.append(message)
                 left -= message.size

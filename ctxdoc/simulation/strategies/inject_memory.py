@@ -41,7 +41,12 @@ class InjectMemory(Struct, frozen=True):
         if self.at == "end":
             last = history.maker.with_block(history.messages[-1], block, self.tokens, last=True)
             return Sent(messages=[*history.messages[:-1], last], passing=1)
-        return Sent(messages=history.messages, head=_with_facts(history.head, version, self.tokens))
+        # One head for each version: what stands behind it is then the same prompt.
+        head = history.maker.once(
+            ("facts", history.head, version),
+            lambda: _with_facts(history.head, version, self.tokens),
+        )
+        return Sent(messages=history.messages, head=head)
 
 
 def _with_facts(head: Head, version: int, tokens: int) -> Head:

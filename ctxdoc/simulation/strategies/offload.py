@@ -91,7 +91,7 @@ class Offload(Struct, frozen=True):
         return Sent(
             messages=now,
             memory=Memory(put, due),
-            head=self._head(history.head),
+            head=history.maker.once(("reader", history.head), lambda: self._head(history.head)),
             seen=tuple(seen),
             extra=tuple(
                 Extra(messages=sent[: len(now) + count], output=CALL_TOKENS, after=True)

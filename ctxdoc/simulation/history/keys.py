@@ -1,0 +1,56 @@
+"""Keys of the beginnings of a prompt that is put together anew for each request, made when asked for.
+
+A strategy that drops the oldest message makes every beginning a new one. The cache looks at those in
+reach of a breakpoint only, so that all others need no key: a key is a hash over all blocks at once, not
+over the key before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import overload
+
+from ctxdoc.prompt.chain import root_key
+
+REACH = 64
+"""Beginnings whose keys are made together, ahead of the one that was asked for: about what a lookback
+looks at."""
+
+
+class Keys(Sequence[bytes]):
+    """The keys of one prompt; equal keys mean equal beginnings."""
+
+    def __init__(self, root: str, parts: list[bytes], known: dict[int, bytes]) -> None:
+        """`parts` are what each block adds, with the role of a message that it opens; `known` are keys
+        that an earlier prompt of the same beginning has made."""
+        self._root, self._parts, self._known = root, parts, known
+        self._count = len(parts)
+        self._reach = REACH
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[bytes]: ...
+    def __getitem__(self, index: int | slice) -> bytes | Sequence[bytes]:
+        if isinstance(index, slice):
+            return [self[each] for each in reversed(range(self._count)[index])][::-1]
+        found = self._known.get(index)
+        return self._made(range(self._count)[index]) if found is None else found
+
+    def _made(self, index: int) -> bytes:
+        """The key of a beginning, with those of some shorter ones."""
+        if index in self._known:
+            return self._known[index]
+        start = max(0, index + 1 - self._reach)
+        # Who goes on asking wants all of them.
+        self._reach *= 2
+        state = blake2b(root_key(self._root) + b"".join(self._parts[:start]), digest_size=16)
+        for each in range(start, index + 1):
+            state.update(self._parts[each])
+            if each not in self._known:
+                self._known[each] = state.copy().digest()
+        return self._known[index]
