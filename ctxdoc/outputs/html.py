@@ -20,6 +20,7 @@ from ctxdoc.outputs.report import (
     Picture,
     Records,
     Report,
+    Row,
     Snippet,
     Table,
 )
@@ -79,30 +80,33 @@ def _lines(part: Part) -> Iterator[str]:
     match part:
         case Headline():
             yield f'<h1><b class="{part.tone}">{_text(part.word)}</b>{_text(part.text)}</h1>'
-            if part.under:
-                yield f'<p class="dim">{_text(part.under)}</p>'
+            yield from [f'<p class="dim">{_text(part.under)}</p>'] if part.under else []
         case Fields():
-            yield "<dl>"
-            for row in part.rows:
-                strong = ' class="strong"' if row.strong else ""
-                text = f"<code>{_text(row.text)}</code>" if row.is_command else _text(row.text)
-                yield f"<dt>{_text(row.label)}</dt><dd{strong}>{text}</dd>"
-            yield "</dl>"
+            yield from ("<dl>", *map(_field, part.rows), "</dl>")
         case Snippet():
             yield f"<pre>- {_text(part.before)}\n+ {_text(part.after)}</pre>"
         case Table():
-            if part.title:
-                yield f"<h2>{_text(part.title)}</h2>"
+            yield from _title(part.title)
             yield from _table(part.columns, part.rows)
         case Notes():
-            if part.title:
-                yield f"<h2>{_text(part.title)}</h2>"
-            yield "<ul>"
-            yield from (f"<li>{_text(line)}</li>" for line in part.lines)
-            yield "</ul>"
+            yield from _title(part.title)
+            yield from ("<ul>", *map(_item, part.lines), "</ul>")
         case Chart() | Curves() | Heat():
-            yield f"<h2>{_text(part.title)}</h2>"
-            yield _drawing(part)
+            yield from (*_title(part.title), _drawing(part))
+
+
+def _title(title: str) -> list[str]:
+    return [f"<h2>{_text(title)}</h2>"] if title else []
+
+
+def _field(row: Row) -> str:
+    strong = ' class="strong"' if row.strong else ""
+    text = f"<code>{_text(row.text)}</code>" if row.is_command else _text(row.text)
+    return f"<dt>{_text(row.label)}</dt><dd{strong}>{text}</dd>"
+
+
+def _item(line: str) -> str:
+    return f"<li>{_text(line)}</li>"
 
 
 def _table(columns: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from ctxdoc.outputs.report import (
     Notes,
     Part,
     Report,
+    Row,
     Snippet,
     Table,
 )
@@ -30,34 +31,33 @@ def _lines(part: Part) -> Iterator[str]:
     match part:
         case Headline():
             yield f"**{part.word}** {_escaped(part.text)}"
-            if part.under:
-                yield f"\n{_escaped(part.under)}"
+            yield from [f"\n{_escaped(part.under)}"] if part.under else []
         case Fields():
-            for row in part.rows:
-                label = f"**{row.label}:** " if row.label else "  "
-                text = _code(row.text) if row.is_command else _escaped(row.text)
-                yield f"{'- ' if row.label else ''}{label}{text}"
+            yield from map(_field, part.rows)
         case Snippet():
-            fence = _fence(part.before + part.after)
-            yield from (
-                f"{fence}diff",
-                f"- {harmless(part.before)}",
-                f"+ {harmless(part.after)}",
-                fence,
-            )
+            yield from _snippet(part)
         case Table():
-            if part.title:
-                yield f"### {_escaped(part.title)}\n"
-            yield _row(part.columns)
-            yield _row(tuple("---" for _ in part.columns))
-            yield from (_row(row) for row in part.rows)
+            yield from [f"### {_escaped(part.title)}\n"] if part.title else []
+            yield from map(_row, (part.columns, tuple("---" for _ in part.columns), *part.rows))
         case Notes():
-            if part.title:
-                yield f"**{_escaped(part.title)}**\n"
+            yield from [f"**{_escaped(part.title)}**\n"] if part.title else []
             yield from (f"- {_escaped(line)}" for line in part.lines)
         case Chart() | Curves() | Heat():
+            # An issue shows no file of its own; --plot draws one.
             return
     yield ""
+
+
+def _field(row: Row) -> str:
+    text = _code(row.text) if row.is_command else _escaped(row.text)
+    # A row without a label goes on with the item above it.
+    return f"- **{row.label}:** {text}" if row.label else f"  {text}"
+
+
+def _snippet(part: Snippet) -> Iterator[str]:
+    # A fence is longer than any run of backticks inside, so that no text of a log ends it.
+    fence = _fence(part.before + part.after)
+    yield from (f"{fence}diff", f"- {harmless(part.before)}", f"+ {harmless(part.after)}", fence)
 
 
 def _row(cells: tuple[str, ...]) -> str:

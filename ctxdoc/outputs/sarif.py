@@ -46,9 +46,9 @@ def _rule(rule: Rule) -> dict[str, object]:
     return {
         "id": rule.id,
         "name": "".join(part.title() for part in rule.id.split("_")),
-        "shortDescription": {"text": rule.title},
-        "fullDescription": {"text": rule.title},
-        "help": {"text": rule.help},
+        "shortDescription": {"text": harmless(rule.title)},
+        "fullDescription": {"text": harmless(rule.title)},
+        "help": {"text": harmless(rule.help)},
         "defaultConfiguration": {"level": "error"},
     }
 

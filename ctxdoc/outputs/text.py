@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from io import StringIO
 from itertools import groupby
 from typing import NamedTuple
@@ -123,29 +124,44 @@ def _print_table(console: Console, part: Table) -> None:
         console.print(_said(part.title, style="bold"))
     indent = 2 if part.title else LABEL_WIDTH + 1
     columns = [_column(part, index) for index in range(len(part.columns))]
-    shown = list(range(len(columns)))
-    for index in part.optional:
-        if sum(columns[i].least + GAP for i in shown) <= console.width - indent:
-            break
-        shown.remove(index)
-    fits = sum(columns[i].least + GAP for i in shown) <= console.width - indent
-    table = RichTable(box=None, padding=(0, GAP, 0, 0), header_style="dim", show_edge=False)
-    for column in (columns[i] for i in shown):
-        table.add_column(
-            column.title,
-            justify="right" if column.numeric else "left",
-            overflow="fold",
-            no_wrap=column.numeric and fits,
-            min_width=column.least if fits else min(column.least, SHORT_WORD),
-        )
-    for row in part.rows:
-        table.add_row(*(_said(row[i]) for i in shown))
-    console.print(Padding(table, (0, 0, 0, indent)))
+    shown = _shown(columns, part.optional, console.width - indent)
+    console.print(Padding(_grid(part, columns, shown, console.width - indent), (0, 0, 0, indent)))
     left = len(columns) - len(shown)
     if left:
         text = f"{counted(left, 'column')} left out at this width; --format csv or json has all"
         console.print(Padding(_said(text, style="dim"), (0, 0, 0, indent)))
     console.print()
+
+
+def _shown(columns: Sequence[_Column], optional: Sequence[int], width: int) -> list[int]:
+    """The indexes of the columns that fit; optional ones go, the first of them first."""
+    shown = list(range(len(columns)))
+    for index in optional:
+        if _least(columns, shown) <= width:
+            break
+        shown.remove(index)
+    return shown
+
+
+def _least(columns: Sequence[_Column], shown: Sequence[int]) -> int:
+    return sum(columns[index].least + GAP for index in shown)
+
+
+def _grid(part: Table, columns: Sequence[_Column], shown: Sequence[int], width: int) -> RichTable:
+    fits = _least(columns, shown) <= width
+    table = RichTable(box=None, padding=(0, GAP, 0, 0), header_style="dim", show_edge=False)
+    for column in (columns[index] for index in shown):
+        table.add_column(
+            column.title,
+            justify="right" if column.numeric else "left",
+            overflow="fold",
+            # A number broken into lines reads as two: only where nothing else helps.
+            no_wrap=column.numeric and fits,
+            min_width=column.least if fits else min(column.least, SHORT_WORD),
+        )
+    for row in part.rows:
+        table.add_row(*(_said(row[index]) for index in shown))
+    return table
 
 
 class _Column(NamedTuple):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from itertools import accumulate
 
 from ctxdoc.ledger.ledger import Ledger
 from ctxdoc.ledger.request_cost import RequestCost
@@ -61,24 +63,27 @@ def _laws(replay: Ledger) -> Iterator[tuple[int, tuple[float, int]]]:
 
 
 def _lines(groups: Sequence[Sequence[RequestCost]]) -> Iterator[Line]:
-    """Cumulated costs; a line is left out where none of its costs is known, that of the bound where one
-    that was paid is not."""
-    whole = all(row.oracle is not None for group in groups for row in group if row.cost is not None)
-    for label, name in (
-        ("no cache", "without_cache"),
-        ("paid", "cost"),
-        ("oracle (bound)", "oracle"),
-    ):
-        if name == "oracle" and not whole:
-            continue
-        total, values, known = 0.0, [], False
-        for group in groups:
-            costs = [getattr(row, name) for row in group]
-            known = known or any(cost is not None for cost in costs)
-            total += sum(float(cost) for cost in costs if cost is not None)
-            values.append(total)
-        if known:
-            yield Line(label=label, values=tuple(values))
+    """Cumulated costs; a line is left out where none of its costs is known."""
+    lines = dict(LINES)
+    if not _is_bound_whole(groups):
+        # A bound of fewer requests than were paid would lie too low.
+        del lines["oracle (bound)"]
+    for label, name in lines.items():
+        costs = [[getattr(row, name) for row in group] for group in groups]
+        if any(cost is not None for group in costs for cost in group):
+            yield Line(label=label, values=tuple(accumulate(map(_sum, costs))))
+
+
+LINES = {"no cache": "without_cache", "paid": "cost", "oracle (bound)": "oracle"}
+"""Label → cost of a request."""
+
+
+def _is_bound_whole(groups: Sequence[Sequence[RequestCost]]) -> bool:
+    return all(row.oracle is not None for group in groups for row in group if row.cost is not None)
+
+
+def _sum(costs: Sequence[Decimal | None]) -> float:
+    return sum((float(cost) for cost in costs if cost is not None), 0.0)
 
 
 def _origin(rows: Sequence[RequestCost]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ctxdoc.diagnosis.causes import CAUSES
+from ctxdoc.gate.baseline import PrefixChange
 from ctxdoc.gate.checks import Breach, Check, GateOutcome, Verdict
 from ctxdoc.outputs.report import (
     Annotation,
@@ -52,35 +53,46 @@ def _found(check: Check) -> str:
 
 def _annotations(gated: GateOutcome, excerpts: bool, settings_file: str) -> Iterator[Annotation]:
     for breach in gated.breaches:
-        is_file = breach.line is not None and breach.source != "-"
-        level = "error" if breach.breaks else "note"
-        why, fix = said(breach.explanation, excerpts), breach.advice or breach.cause.fix
-        yield Annotation(
-            rule=_rule(breach),
-            level=level,
-            message=f"{where_text(breach)}: {why}\n{fix}",
-            file=breach.source if is_file else settings_file,
-            line=breach.line or 1,
-        )
+        yield _of_breach(breach, excerpts, settings_file)
     for changed in gated.changed:
-        lost = "".join(row.text for row in invalidated_rows(changed.invalidates))
-        yield Annotation(
-            rule=BASELINE,
-            level="error",
-            message="\n".join(filter(None, (*changed.lines, lost))),
-            file=gated.baseline,
-        )
+        yield _of_baseline(changed, gated.baseline)
     for check in gated.checks:
-        told = check.verdict is Verdict.BROKEN and check.limit != 0
-        if told or check.verdict is Verdict.UNCHECKED:
-            yield Annotation(
-                rule=Rule(
-                    id=check.name, title=check.title, help=f"{check.title}, in {check.unit}."
-                ),
-                level="error" if told else "warning",
-                message=f"{check.title}: {check.why or _found(check)} {check.where}".strip(),
-                file=settings_file,
-            )
+        # A limit of 0 is broken by findings, each of which has an annotation of its own.
+        if check.verdict is Verdict.UNCHECKED or (
+            check.verdict is Verdict.BROKEN and check.limit != 0
+        ):
+            yield _of_check(check, settings_file)
+
+
+def _of_breach(breach: Breach, excerpts: bool, settings_file: str) -> Annotation:
+    is_file = breach.line is not None and breach.source != "-"
+    why, fix = said(breach.explanation, excerpts), breach.advice or breach.cause.fix
+    return Annotation(
+        rule=_rule(breach),
+        level="error" if breach.breaks else "note",
+        message=f"{where_text(breach)}: {why}\n{fix}",
+        file=breach.source if is_file else settings_file,
+        line=breach.line or 1,
+    )
+
+
+def _of_baseline(changed: PrefixChange, file: str) -> Annotation:
+    lost = "".join(row.text for row in invalidated_rows(changed.invalidates))
+    return Annotation(
+        rule=BASELINE,
+        level="error",
+        message="\n".join(filter(None, (*changed.lines, lost))),
+        file=file,
+    )
+
+
+def _of_check(check: Check, settings_file: str) -> Annotation:
+    return Annotation(
+        rule=Rule(id=check.name, title=check.title, help=f"{check.title}, in {check.unit}."),
+        level="error" if check.verdict is Verdict.BROKEN else "warning",
+        message=f"{check.title}: {check.why or _found(check)} {check.where}".strip(),
+        file=settings_file,
+    )
 
 
 def _rule(breach: Breach) -> Rule:

@@ -41,48 +41,48 @@ def _log_parts(
         yield Headline("IMAGES", "plain", "no request of the log holds an image", under)
         yield from _uncounted(0, documents)
         return
-    known = [each for each in sent if each.tokens is not None]
-    again = sum((each.tokens or 0) * each.times for each in known)
-    costs = [each.cost for each in sent]
-    whole = sum((cost or Decimal(0) for cost in costs), Decimal(0))
-    price = f", {money_text(whole)} over their life" if None not in costs else ""
-    tokens = f", sent to {tokens_text(again)} tokens in all" if known else "; no size is known"
-    yield Headline("IMAGES", "plain", f"{counted(len(sent), 'image')}{tokens}{price}", under)
-    several = len({each.source for each in sent}) > 1
-    order = sorted(range(len(sent)), key=lambda i: (-(sent[i].cost or Decimal(0)), i))
-    yield Table(
-        title="",
-        columns=(
-            "#",
-            "request",
-            "size",
-            "as sent",
-            "bytes",
-            "tokens",
-            "times",
-            "cost",
-            "bytes of",
-            *(["log"] if several else []),
-            "JSON path",
-        ),
-        rows=tuple(
-            tuple(_log_row(place + 1, sent[place], several)) for place in order[:MOST_LISTED]
-        ),
-        optional=(4, 3, 8),
-    )
+    yield Headline("IMAGES", "plain", _sum_text(sent), under)
+    yield _table(sent)
     left = len(sent) - MOST_LISTED
     if left > 0:
         yield Notes("", (f"{left:,} more are in --format json",))
-    yield from _uncounted(len(sent) - len(known), documents)
+    yield from _uncounted(sum(each.tokens is None for each in sent), documents)
     if faults:
         yield Notes("Warnings", tuple(faults))
-    yield Notes(
-        "More",
-        (
-            "ctxdoc simulate LOG --strategy shrink_images --strategy drop_images says whether to shrink "
-            "or to drop them",
+    yield Notes("More", (MORE,))
+
+
+MORE = (
+    "ctxdoc simulate LOG --strategy shrink_images --strategy drop_images says whether to shrink or to "
+    "drop them"
+)
+
+
+def _sum_text(sent: Sequence[SessionImage]) -> str:
+    """How many images, their tokens and their cost over all requests that send them."""
+    known = [each.tokens * each.times for each in sent if each.tokens is not None]
+    costs = [each.cost for each in sent if each.cost is not None]
+    tokens = f", sent to {tokens_text(sum(known))} tokens in all" if known else "; no size is known"
+    # A sum that lacks some would read as that of all.
+    whole = len(costs) == len(sent)
+    price = f", {money_text(sum(costs, Decimal(0)))} over their life" if whole else ""
+    return f"{counted(len(sent), 'image')}{tokens}{price}"
+
+
+def _table(sent: Sequence[SessionImage]) -> Table:
+    several = len({each.source for each in sent}) > 1
+    order = sorted(range(len(sent)), key=lambda i: (-(sent[i].cost or Decimal(0)), i))
+    return Table(
+        title="",
+        columns=(*COLUMNS, *(["log"] if several else []), "JSON path"),
+        rows=tuple(
+            tuple(_log_row(index + 1, sent[index], several)) for index in order[:MOST_LISTED]
         ),
+        optional=(4, 3, 8),
     )
+
+
+COLUMNS = ("#", "request", "size", "as sent", "bytes", "tokens", "times", "cost", "bytes of")
 
 
 def _uncounted(unknown: int, documents: int) -> Iterator[Part]:

@@ -16,7 +16,7 @@ from ctxdoc.reports.strategy_label import named
 from ctxdoc.reports.strategy_tables import by_cost
 from ctxdoc.simulation.compare import Comparison
 from ctxdoc.simulation.result import Result
-from ctxdoc.simulation.search import Optimum
+from ctxdoc.simulation.search import Optimum, Point
 from ctxdoc.simulation.strategies import as_number
 
 
@@ -65,49 +65,46 @@ MOST_CURVES = 7
 
 
 def _search_picture(found: Optimum, keep: Result) -> Iterator[Curves | Heat]:
+    """A curve over one parameter, a field over two; more cannot be drawn."""
     if found.best is None:
         return
     if len(found.targets) == 1 and all(_is_number(point.values[0]) for point in found.points):
-        points = sorted(found.points, key=lambda point: float(as_number(point.values[0])))
-        xs = tuple(float(as_number(point.values[0])) for point in points)
-        cheapest = f"cheapest at {found.best.values[0]}, {money_text(found.best.row.cost)}"
-        if found.is_flat:
-            cheapest = f"it makes no difference, {money_text(found.best.row.cost)}"
-        yield Curves(
-            title=f"Cost over {found.targets[0]}: {cheapest} (simulated)",
-            axis=str(found.targets[0]),
-            steps=True,
-            panels=(
-                Panel(
-                    label="USD in all",
-                    unit="USD",
-                    curves=(
-                        Curve(
-                            label=str(found.targets[0]),
-                            xs=xs,
-                            ys=tuple(float(point.row.cost or 0) for point in points),
-                        ),
-                        Curve(
-                            label=f"everything kept {money_text(keep.cost)}",
-                            xs=(xs[0], xs[-1]),
-                            ys=(float(keep.cost or 0),) * 2,
-                        ),
-                    ),
-                ),
-            ),
-        )
+        yield _search_curve(found, found.best, keep)
     elif len(found.targets) == 2:
-        columns = tuple(dict.fromkeys(point.values[0] for point in found.points))
-        rows = tuple(dict.fromkeys(point.values[1] for point in found.points))
-        cost = {point.values: float(point.row.cost or 0) for point in found.points}
-        yield Heat(
-            title="Cost over two parameters (simulated)",
-            columns=columns,
-            rows=rows,
-            across=str(found.targets[0]),
-            down=str(found.targets[1]),
-            values=tuple(tuple(cost[column, row] for column in columns) for row in rows),
-        )
+        yield _search_field(found)
+
+
+def _search_curve(found: Optimum, best: Point, keep: Result) -> Curves:
+    target = str(found.targets[0])
+    points = sorted(found.points, key=lambda point: float(as_number(point.values[0])))
+    xs = tuple(float(as_number(point.values[0])) for point in points)
+    where = "it makes no difference" if found.is_flat else f"cheapest at {best.values[0]}"
+    kept = Curve(
+        label=f"everything kept {money_text(keep.cost)}",
+        xs=(xs[0], xs[-1]),
+        ys=(float(keep.cost or 0),) * 2,
+    )
+    tried = Curve(label=target, xs=xs, ys=tuple(float(point.row.cost or 0) for point in points))
+    return Curves(
+        title=f"Cost over {target}: {where}, {money_text(best.row.cost)} (simulated)",
+        axis=target,
+        steps=True,
+        panels=(Panel(label="USD in all", unit="USD", curves=(tried, kept)),),
+    )
+
+
+def _search_field(found: Optimum) -> Heat:
+    columns = tuple(dict.fromkeys(point.values[0] for point in found.points))
+    rows = tuple(dict.fromkeys(point.values[1] for point in found.points))
+    cost = {point.values: float(point.row.cost or 0) for point in found.points}
+    return Heat(
+        title="Cost over two parameters (simulated)",
+        columns=columns,
+        rows=rows,
+        across=str(found.targets[0]),
+        down=str(found.targets[1]),
+        values=tuple(tuple(cost[column, row] for column in columns) for row in rows),
+    )
 
 
 def _is_number(text: str) -> bool:

@@ -20,32 +20,42 @@ from ctxdoc.simulation.result import Result
 
 def simulate_headline(comparison: Comparison) -> Headline:
     """The headline of a simulation."""
-    keep, best, recorded = comparison.keep, comparison.best, comparison.recorded
-    count = counted(keep.requests, "request")
+    keep = comparison.keep
+    text = f"{counted(keep.requests, 'request')}{_cheapest_text(comparison)}"
     under = f"under {comparison.placement.id} breakpoints ({comparison.placement.title})"
-    if best is None or best.cost is None or keep.cost is None:
-        why = "the model has no price" if keep.cost is None else "no prompt fits the window"
-        return Headline("SIMULATED", "plain", f"{count}; {why}", under)
+    return Headline("SIMULATED", "plain", text, under)
+
+
+def _cheapest_text(comparison: Comparison) -> str:
+    keep, best, recorded = comparison.keep, comparison.best, comparison.recorded
+    if keep.cost is None:
+        return "; the model has no price"
+    if best is None or best.cost is None:
+        return "; no prompt fits the window"
     paid = recorded.cost if recorded is not None else None
+    saves = best is not keep and best.cost < keep.cost
+    # Other breakpoints alone may save more than any strategy: then that comes first.
     if paid is not None and abs(paid - keep.cost) > WORTH_SAYING * paid:
         text = (
-            f"{count}: {money_text(paid)} with the breakpoints as sent; {keep.placement.id} ones alone "
+            f": {money_text(paid)} with the breakpoints as sent; {keep.placement.id} ones alone "
             f"{money_text(keep.cost)} ({_change(keep.cost, paid)})"
         )
-        if best is not keep and best.cost < keep.cost:
+        if saves:
             text += f", with {label_of(best)} {money_text(best.cost)} ({_change(best.cost, paid)})"
-    elif best is keep or best.cost >= keep.cost:
-        text = f"{count}: keeping everything is cheapest, {money_text(keep.cost)}"
-    else:
+    elif saves:
         text = (
-            f"{count}: {named(best, comparison)} is cheapest, {money_text(best.cost)} instead of "
+            f": {named(best, comparison)} is cheapest, {money_text(best.cost)} instead of "
             f"{money_text(keep.cost)} ({_change(best.cost, keep.cost)})"
         )
-    others = [row for row in comparison.own_rows if row is not keep and not row.is_idle]
-    dearer = [row for row in others if row.cost and row.cost > keep.cost]
-    if dearer:
-        text += f"; {len(dearer)} of {len(others)} cost more than keeping everything"
-    return Headline("SIMULATED", "plain", text, under)
+    else:
+        text = f": keeping everything is cheapest, {money_text(keep.cost)}"
+    return text + _dearer_text(comparison, keep.cost)
+
+
+def _dearer_text(comparison: Comparison, kept: Decimal) -> str:
+    others = [row for row in comparison.own_rows if row is not comparison.keep and not row.is_idle]
+    dearer = [row for row in others if row.cost and row.cost > kept]
+    return f"; {len(dearer)} of {len(others)} cost more than keeping everything" if dearer else ""
 
 
 WORTH_SAYING = Decimal("0.01")
@@ -75,32 +85,51 @@ def first_rows(comparison: Comparison, logs: Sequence[str]) -> Iterator[Line]:
 
 def choice_rows(comparison: Comparison, logs: Sequence[str]) -> Iterator[Line]:
     """Lines on what was recorded, on the cheapest strategies, and on what is no choice."""
-    keep, best, whole = comparison.keep, comparison.best, comparison.best_whole
-    recorded = comparison.recorded
+    yield from _recorded_rows(comparison)
+    yield from _cheapest_rows(comparison, logs)
+    for row in comparison.cheaper_as_written:
+        why = "; ".join(row.warnings) or "the API may refuse it"
+        yield Line("", f"{label_of(row)} costs {money_text(row.cost)} and is no choice: {why}")
+    if not comparison.keep.fits:
+        yield Line(
+            "Window", "keeping everything exceeds the model's window, and is no choice: see below"
+        )
+    yield from _growth_rows(comparison)
+
+
+def _recorded_rows(comparison: Comparison) -> Iterator[Line]:
+    keep, recorded, billed = comparison.keep, comparison.recorded, comparison.billed
     if recorded is not None:
-        billed = comparison.billed
-        beside = ""
-        if comparison.beside:
-            what = f"{money_text(comparison.beside)} for compaction passes and searches"
-            beside = f", of it {what}, which no row has"
-        check = f" (billed {money_text(billed)}{beside})" if billed is not None else ""
         yield Line(
             "Recorded",
-            f"{money_text(recorded.cost)} with the breakpoints as sent{check}; "
+            f"{money_text(recorded.cost)} with the breakpoints as sent{_billed_text(comparison)}; "
             f"{keep.placement.id} ones {money_text(keep.cost)} "
             f"({change_text(keep.cost, recorded.cost)})",
         )
-    elif comparison.billed is not None:
+    elif billed is not None:
         yield Line(
-            "Recorded",
-            f"{money_text(comparison.billed)} billed; where its breakpoints stood is not known",
+            "Recorded", f"{money_text(billed)} billed; where its breakpoints stood is not known"
         )
+
+
+def _billed_text(comparison: Comparison) -> str:
+    """The bill beside the simulated cost, so that a reader can check the one by the other."""
+    if comparison.billed is None:
+        return ""
+    beside = ""
+    if comparison.beside:
+        what = f"{money_text(comparison.beside)} for compaction passes and searches"
+        beside = f", of it {what}, which no row has"
+    return f" (billed {money_text(comparison.billed)}{beside})"
+
+
+def _cheapest_rows(comparison: Comparison, logs: Sequence[str]) -> Iterator[Line]:
+    keep, best, whole = comparison.keep, comparison.best, comparison.best_whole
     if best is not None and best is not keep:
-        yield Line(
-            "Cheapest",
-            f"{named(best, comparison)}: {money_text(best.cost)}{_unseen_text(best, comparison)}",
-            strong=True,
-        )
+        unseen = _unseen_text(best, comparison)
+        text = f"{named(best, comparison)}: {money_text(best.cost)}{unseen}"
+        yield Line("Cheapest", text, strong=True)
+        # Standard input cannot be read again, and --verbose lists the usual placement only.
         if logs and "-" not in logs and best.placement is comparison.placement:
             chosen = shlex.join([*logs, "--strategy", best.text])
             yield Line("", f"ctxdoc simulate {chosen} --verbose", is_command=True)
@@ -109,26 +138,21 @@ def choice_rows(comparison: Comparison, logs: Sequence[str]) -> Iterator[Line]:
             "Complete",
             f"with nothing taken from the model: {named(whole, comparison)}, {money_text(whole.cost)}",
         )
-    for row in comparison.cheaper_as_written:
-        why = "; ".join(row.warnings) or "the API may refuse it"
-        yield Line("", f"{label_of(row)} costs {money_text(row.cost)} and is no choice: {why}")
-    if not keep.fits:
-        yield Line(
-            "Window", "keeping everything exceeds the model's window, and is no choice: see below"
-        )
+
+
+def _growth_rows(comparison: Comparison) -> Iterator[Line]:
     growth = comparison.growth
-    if growth is not None and growth.turns > 2:
-        r2 = "" if growth.r2 is None else f", R² {growth.r2:.3f}"
-        part = (
-            ""
-            if comparison.whole
-            else f" (the longest of several stretches, {counted(growth.turns, 'request')})"
-        )
-        yield Line(
-            "Growth",
-            f"P {growth.prefix:,.0f} + a {growth.per_turn or 0:,.0f} a turn{r2}{part}; n·P + a·n²/2 = "
-            f"{growth.law:,.0f}, exactly {growth.exact:,.0f}, sent {growth.recorded:,}",
-        )
+    # A line through two points always fits.
+    if growth is None or growth.turns <= 2:
+        return
+    r2 = "" if growth.r2 is None else f", R² {growth.r2:.3f}"
+    turns = counted(growth.turns, "request")
+    part = "" if comparison.whole else f" (the longest of several stretches, {turns})"
+    yield Line(
+        "Growth",
+        f"P {growth.prefix:,.0f} + a {growth.per_turn or 0:,.0f} a turn{r2}{part}; n·P + a·n²/2 = "
+        f"{growth.law:,.0f}, exactly {growth.exact:,.0f}, sent {growth.recorded:,}",
+    )
 
 
 def _unseen_text(row: Result, comparison: Comparison) -> str:

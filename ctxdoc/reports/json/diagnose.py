@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ctxdoc.diagnosis.api_word import api_word
 from ctxdoc.diagnosis.causes import Part as LossPart
-from ctxdoc.diagnosis.diagnose import Diagnosis, LiveSending
+from ctxdoc.diagnosis.diagnose import Comparison, Diagnosis, LiveSending
 from ctxdoc.diagnosis.find import Finding
 from ctxdoc.outputs.numbers import money_json
+from ctxdoc.prompt.diff import Place
 from ctxdoc.reports.excerpt import excerpt
 from ctxdoc.reports.quoted import said
 from ctxdoc.request.codec import Json
@@ -18,9 +19,7 @@ SCHEMA = "ctxdoc/diagnose/1"
 
 def diagnosis_json(found: Diagnosis, excerpts: bool = True) -> dict[str, Json]:
     """The document `ctxdoc/diagnose/1`; keys in a fixed order, money as strings."""
-    case, usage, place = found.case, found.case.counters, found.first_difference
-    comparison = found.comparison
-    no_counters = case.part is LossPart.REFUSAL
+    case = found.case
     return {
         "schema": SCHEMA,
         "before": _request_json(case.before.request),
@@ -31,29 +30,14 @@ def diagnosis_json(found: Diagnosis, excerpts: bool = True) -> dict[str, Json]:
                 "verdict": found.double_send.verdict,
                 "sendings": [_sent_json(sent) for sent in found.double_send.sendings],
             },
-            "counters": {
-                "origin": str(Origin.NONE if no_counters else case.origin),
-                "cache_read": None if no_counters else usage.cache_read,
-                "cache_write": None if no_counters else usage.cache_write,
-                "uncached": None if no_counters else usage.uncached,
-                "input": None if no_counters else usage.input,
-            },
-            "diff": {
-                "ran": comparison is not None,
-                "sorted_body_byte": comparison.sorted_body_byte if comparison else None,
-                "sorted_prompt_byte": comparison.sorted_prompt_byte if comparison else None,
-                "prompt_byte": comparison.prompt_byte if comparison else None,
-            },
+            "counters": _counters_json(found),
+            "diff": _comparison_json(found.comparison),
         },
         "cache": str(found.state),
         "cause": _finding_json(found.finding, excerpts),
         "also": [_finding_json(finding, excerpts) for finding in found.also],
         "first_difference": {
-            "section": str(place.section if place else Section.NONE),
-            "json_path": place.pointer if place else None,
-            "byte": place.byte if place else None,
-            "before": excerpt(place.before, place.byte) if place and excerpts else None,
-            "after": excerpt(place.after, place.byte) if place and excerpts else None,
+            **_place_json(found.first_difference, excerpts),
             "invalidates_from": str(found.invalidates_from),
         },
         "tokens": {
@@ -72,6 +56,37 @@ def diagnosis_json(found: Diagnosis, excerpts: bool = True) -> dict[str, Json]:
         "not_checked": list(found.notes),
         "chosen": found.chosen or None,
         "api_reason": _word_json(found),
+    }
+
+
+def _counters_json(found: Diagnosis) -> Json:
+    """What was read and written; a refused request has counted nothing, which is not 0."""
+    names = ("cache_read", "cache_write", "uncached", "input")
+    if found.case.part is LossPart.REFUSAL:
+        return {"origin": str(Origin.NONE), **dict.fromkeys(names)}
+    counters = found.case.counters
+    return {"origin": str(found.case.origin), **{name: getattr(counters, name) for name in names}}
+
+
+def _comparison_json(comparison: Comparison | None) -> Json:
+    names = ("sorted_body_byte", "sorted_prompt_byte", "prompt_byte")
+    return {
+        "ran": comparison is not None,
+        **{name: getattr(comparison, name, None) for name in names},
+    }
+
+
+def _place_json(place: Place | None, excerpts: bool) -> dict[str, Json]:
+    """Where the requests first differ, with text of both sides if that is asked for."""
+    names = ("section", "json_path", "byte", "before", "after")
+    if place is None:
+        return {**dict.fromkeys(names), "section": str(Section.NONE)}
+    return {
+        "section": str(place.section),
+        "json_path": place.pointer,
+        "byte": place.byte,
+        "before": excerpt(place.before, place.byte) if excerpts else None,
+        "after": excerpt(place.after, place.byte) if excerpts else None,
     }
 
 

@@ -11,7 +11,7 @@ from ctxdoc.ledger.totals import (
     advisors_of,
 )
 from ctxdoc.outputs.numbers import money_json
-from ctxdoc.outputs.report import Records
+from ctxdoc.outputs.report import Cell, Records
 from ctxdoc.reports.quoted import said
 from ctxdoc.request.codec import Json
 from ctxdoc.request.usage import Usage
@@ -122,30 +122,41 @@ COLUMNS = (
 
 def replay_records(replay: Ledger) -> Records:
     """A row for every request."""
-    rows = []
-    for row in replay.rows:
-        request, miss = row.request, row.miss
-        rows.append(
-            (
-                row.number,
-                request.source,
-                request.line,
-                request.at.isoformat() if request.at else None,
-                row.session,
-                request.model or None,
-                *(getattr(row.reported, name, None) for name in PARTS),
-                *(getattr(row.simulated, name, None) for name in PARTS[:4]),
-                str(row.fidelity) if row.fidelity else None,
-                miss.cause if miss else None,
-                str(miss.avoidable).lower() if miss else None,
-                row.compared,
-                miss.tokens if miss else (0 if row.judged else None),
-                money_json(miss.cost) if miss else ("0" if row.judged else None),
-                row.waste.cause if row.waste else None,
-                money_json(row.cost),
-                money_json(row.without_cache),
-                money_json(row.oracle),
-                row.reason,
-            )
-        )
-    return Records(COLUMNS, tuple(rows))
+    return Records(COLUMNS, tuple(map(_record, replay.rows)))
+
+
+def _record(row: RequestCost) -> tuple[Cell, ...]:
+    """The values under COLUMNS; those of misses are the same as in the document."""
+    request = row.request
+    return (
+        row.number,
+        request.source,
+        request.line,
+        request.at.isoformat() if request.at else None,
+        row.session,
+        request.model or None,
+        *(getattr(row.reported, name, None) for name in PARTS),
+        *(getattr(row.simulated, name, None) for name in PARTS[:4]),
+        str(row.fidelity) if row.fidelity else None,
+        *_missed(row),
+        row.waste.cause if row.waste else None,
+        money_json(row.cost),
+        money_json(row.without_cache),
+        money_json(row.oracle),
+        row.reason,
+    )
+
+
+def _missed(row: RequestCost) -> tuple[Cell, ...]:
+    """What was missed; 0 only where it is known that nothing was."""
+    miss = row.miss
+    if miss is None:
+        tokens, cost = (0, "0") if row.judged else (None, None)
+        return None, None, row.compared, tokens, cost
+    return (
+        miss.cause,
+        str(miss.avoidable).lower(),
+        row.compared,
+        miss.tokens,
+        money_json(miss.cost),
+    )
