@@ -7,7 +7,7 @@ from ctxdoc.diagnosis.causes import Part as LossPart
 from ctxdoc.diagnosis.diagnose import Comparison, Diagnosis, LiveSending
 from ctxdoc.diagnosis.find import Finding
 from ctxdoc.outputs.numbers import money_json
-from ctxdoc.prompt.diff import Place
+from ctxdoc.prompt.diff import Difference
 from ctxdoc.reports.excerpt import excerpt
 from ctxdoc.reports.quoted import said
 from ctxdoc.request.codec import Json
@@ -76,7 +76,7 @@ def _comparison_json(comparison: Comparison | None) -> Json:
     }
 
 
-def _place_json(place: Place | None, excerpts: bool) -> dict[str, Json]:
+def _place_json(place: Difference | None, excerpts: bool) -> dict[str, Json]:
     """Where the requests first differ, with text of both sides if that is asked for."""
     names = ("section", "json_path", "byte", "before", "after")
     if place is None:
