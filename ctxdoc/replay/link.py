@@ -191,6 +191,8 @@ class Matcher:
         self._index = Earlier()
         self._recent: dict[int, MeasuredRequest] = {}
         """Requests by their number, those last compared at the end."""
+        self._gone: set[int] = set()
+        """Requests that a later one goes on from, and holds all of."""
 
     def next(
         self, number: int, chosen: int | None = None
@@ -222,7 +224,7 @@ class Matcher:
             self._index.add(sent, marks, request.session, request.place, number)
             gone_on = before is not None and not are_apart(before.request, request)
             same = before is not None and before.request.place == request.place
-            if self.consume and gone_on and same and before is not None and earlier is not None:
+            if gone_on and same and before is not None and earlier is not None:
                 self._let_go(earlier, before.prefix.as_sent, sent)
         return exchange, before, earlier
 
@@ -236,8 +238,11 @@ class Matcher:
         return None
 
     def _is_held(self, number: int) -> bool:
-        """Whether a request can still be looked at: one that another goes on from was let go."""
-        return number in self._recent or self.requests[number].body is not None
+        """Whether a request can be gone on from: one that another has all of is held by that one, be its
+        body still there or not."""
+        return number not in self._gone and (
+            number in self._recent or self.requests[number].body is not None
+        )
 
     def _begins(self, number: int, prefix: Prefix) -> bool:
         """Whether the messages of an earlier request are the beginning of a later one's, for one model."""
@@ -274,8 +279,10 @@ class Matcher:
 
     def _let_go(self, number: int, before: Prefix, after: Prefix) -> None:
         """Forgets a prompt that a later one goes on from: no request will be compared with it."""
-        end = len(before.keys)
-        if isinstance(self.requests, list) and before.keys == after.keys[:end]:
+        if before.keys != after.keys[: len(before.keys)]:
+            return
+        self._gone.add(number)
+        if self.consume and isinstance(self.requests, list):
             self._recent.pop(number, None)
             self.requests[number] = replace(self.requests[number], body=None, raw=None)
 

@@ -38,19 +38,20 @@ def _check_json(check: Check) -> Json:
     return {
         "name": check.name,
         "unit": check.unit,
-        "limit": _number(check.limit),
-        "value": _number(check.value),
+        "limit": _number(check.limit, check.unit),
+        "value": _number(check.value, check.unit),
         "verdict": str(check.verdict),
         "where": check.where or None,
         "why": check.why or None,
     }
 
 
-def _number(value: Value | None) -> Json:
-    """Whole numbers as such, shares and money as decimal strings."""
+def _number(value: Value | None, unit: str) -> Json:
+    """Whole numbers as such, money as the replay has it, shares to six places."""
     if value is None or isinstance(value, int):
         return value
-    return money_json(Decimal(str(value)).quantize(Decimal("0.000001")))
+    exact = Decimal(str(value))
+    return money_json(exact if unit == "USD" else exact.quantize(Decimal("0.000001")))
 
 
 def _breach_json(breach: Breach, excerpts: bool) -> Json:

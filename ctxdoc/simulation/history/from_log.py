@@ -129,6 +129,9 @@ class _Reader:
         before = replayed.before
         if before is not None and request.is_same_response(before.request):
             return "another record of a response"
+        if replayed.after.refusal is not None:
+            # It read and wrote nothing, and no strategy is to blame for it.
+            return "the API refuses it"
         known = request.body is not None and self.shapes.are_known(request.body)
         return "" if known else "a part of it has no known shape"
 
