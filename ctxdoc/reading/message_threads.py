@@ -8,6 +8,7 @@ those of the request itself (message-threads page, 2026-11-02; SDK 2.14.0).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
@@ -132,17 +133,35 @@ def _shown(request: Request, found: Body | str, held: _Held | str | None) -> Req
 
 def _held(request: Request, whole: Body, previous: _Held | str | None) -> _Held:
     before = previous if isinstance(previous, _Held) else None
-    sent = request.body.messages if request.body else []
-    content = request.response.content if request.response else NULL
-    missing = bytes(content) in (b"null", b"[]")
-    said = [] if missing else [Raw(b'{"role":"assistant","content":%b}' % bytes(content))]
-    line = before.line if before else []
-    if before and before.size < len(line):
-        # Another request went on from there already.
-        line = line[: before.size]
-    line += map(_unmarked, sent)
+    said = _said(request)
+    line = _line_before(before)
+    line += map(_unmarked, request.body.messages if request.body else ())
     line += said
-    return _Held(body=whole, line=line, size=len(line), gap=missing or bool(before and before.gap))
+    gap = not said or (before is not None and before.gap)
+    return _Held(body=whole, line=line, size=len(line), gap=gap)
+
+
+def _said(request: Request) -> list[Raw]:
+    """The response as the message that follows the request; none where the log has no blocks of it."""
+    content = request.response.content if request.response else NULL
+    if bytes(content) in (b"null", b"[]"):
+        return []
+    return [Raw(b'{"role":"assistant","content":%b}' % bytes(content))]
+
+
+def _line_before(held: _Held | None) -> list[Raw]:
+    """The line that a request goes on from: the same list, of which each request holds a part, so that
+    a thread of n requests is held in the space of its last one."""
+    if held is None:
+        return []
+    # Another request went on from there already.
+    return held.line[: held.size] if held.size < len(held.line) else held.line
+
+
+class _Marked(Struct):
+    """A message whose content is a list of blocks."""
+
+    content: list[dict[str, Raw]]
 
 
 def _unmarked(message: Raw | bytes | Marked) -> Raw:
@@ -152,9 +171,9 @@ def _unmarked(message: Raw | bytes | Marked) -> Raw:
     if _KEY not in bytes(plain):
         return plain  # type: ignore[return-value]
     try:
-        members = msgspec.json.decode(plain, type=dict[str, Raw])
-        blocks = msgspec.json.decode(members["content"], type=list[dict[str, Raw]])
-    except (*_UNREADABLE, KeyError):
+        members: dict[str, Any] = msgspec.json.decode(plain, type=dict[str, Raw])
+        blocks = msgspec.json.decode(plain, type=_Marked).content
+    except _UNREADABLE:
         return plain  # type: ignore[return-value]
     for block in blocks:
         block.pop("cache_control", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -161,16 +162,15 @@ def read_body(raw: Raw | bytes) -> Body:
 
 
 def _without_credentials(body: Body) -> Body:
-    servers, tools = body.mcp_servers, body.tools
+    servers = body.mcp_servers
     if servers is not NULL:
         servers = without_servers_secrets(servers)
-    if tools:
-        tools = tuple([without_tool_secrets(tool) for tool in tools])
-    if servers is body.mcp_servers and all(
-        one is two for one, two in zip(tools or (), body.tools or (), strict=True)
-    ):
+    tools = tuple([without_tool_secrets(tool) for tool in body.tools or ()])
+    # The same objects come back where nothing was taken out: mostly the body stays as it is.
+    kept = all(map(operator.is_, tools, body.tools or ()))
+    if servers is body.mcp_servers and kept:
         return body
-    return replace(body, mcp_servers=servers, tools=tools)
+    return replace(body, mcp_servers=servers, tools=body.tools if kept else tools)
 
 
 def read_time(value: Any) -> datetime | None:
@@ -180,7 +180,7 @@ def read_time(value: Any) -> datetime | None:
     """
     try:
         at = _time(value)
-    except (ValueError, OverflowError, OSError, TypeError):
+    except (ValueError, OverflowError, OSError):
         return None
     if at is None:
         return None
@@ -188,21 +188,30 @@ def read_time(value: Any) -> datetime | None:
 
 
 def _time(value: Any) -> datetime | None:
-    if isinstance(value, datetime):
-        return (value if value.tzinfo else value.replace(tzinfo=UTC)).astimezone(UTC)
-    if isinstance(value, str):
-        try:
-            at = datetime.fromisoformat(value)
-        except ValueError:
-            from email.utils import parsedate_to_datetime  # a slow import, for few logs
+    match value:
+        case datetime():
+            at = value
+        case str():
+            at = _spelled(value)
+        case bool():
+            return None
+        case int() | float():
+            # Seconds reach this number in the year 5138.
+            return datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
+        case _:
+            return None
+    if at.tzinfo is UTC:
+        return at
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
 
-            at = parsedate_to_datetime(value)
-        if at.tzinfo is UTC:
-            return at
-        return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
-    return None
+
+def _spelled(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        from email.utils import parsedate_to_datetime  # a slow import, for few logs
+
+        return parsedate_to_datetime(text)
 
 
 def read_duration(milliseconds: Any) -> float | None:

@@ -7,7 +7,7 @@ counterpart is refused: half a body would be compared as if it were whole.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -104,10 +104,8 @@ def read_body(raw: Raw, model: str) -> Body:
         raise ValueError("a Converse body of no Claude model")
     sent = msgspec.json.decode(raw, type=_Converse)
     extra = sent.additionalModelRequestFields or {}
-    present = msgspec.json.decode(raw, type=dict[str, Raw])
-    unknown = sorted((extra.keys() - SETTINGS) | (present.keys() - FIELDS))
-    if unknown:
-        raise ValueError(f"the field '{unknown[0][:40]}' has no counterpart")
+    _refuse_unknown(extra.keys() - SETTINGS)
+    _refuse_unknown(msgspec.json.decode(raw, type=dict[str, Raw]).keys() - FIELDS)
     config = sent.toolConfig
     limit = (sent.inferenceConfig or {}).get("maxTokens")
     return Body(
@@ -120,6 +118,11 @@ def read_body(raw: Raw, model: str) -> Body:
         output_format=extra.get("output_format", NULL),
         max_tokens=limit if isinstance(limit, int) else None,
     )
+
+
+def _refuse_unknown(fields: Iterable[str]) -> None:
+    for field in sorted(fields):
+        raise ValueError(f"the field '{field[:40]}' has no counterpart")
 
 
 def _encoded(value: Any) -> Raw:

@@ -135,11 +135,14 @@ class Reader:
         value = self._value(event, depth)
         if isinstance(value, list) and len(value) == 1:
             value = value[0]
-        if isinstance(value, bytes):
-            return value.decode("utf-8", "replace")
-        if isinstance(value, dict | list):
-            raise YamlError("a key that is no text", _line(event))
-        return value if isinstance(value, str) else str(value)
+        match value:
+            case str():
+                return value
+            case bytes():
+                return value.decode("utf-8", "replace")
+            case dict() | list():
+                raise YamlError("a key that is no text", _line(event))
+        return str(value)
 
     def _alias(self, event: AliasEvent) -> Any:
         """What an alias stands for; the parts of a value that is not complete have no name yet."""
