@@ -40,7 +40,7 @@ _BREAKPOINT = re.compile(rb',\s*"cache_control"\s*:\s*\{[^{}]*\}')
 Message: TypeAlias = bytes | Marked
 
 
-class Folded(Struct, frozen=True):
+class FoldedLine(Struct, frozen=True):
     """A line, and what was cut out of it."""
 
     data: bytes
@@ -61,7 +61,7 @@ class Folder:
         self._system = b""
         self._starts: dict[bytes, int] = {}
 
-    def fold(self, line: bytes) -> Folded:
+    def fold(self, line: bytes) -> FoldedLine:
         """The line without what an earlier one has too."""
         line, messages = self._without_history(line)
         tools, system = None, None
@@ -73,7 +73,7 @@ class Folder:
             start = self._find(line, b'"system"')
             line, cut = _without(line, start, _SYSTEM, self._system, MARK)
             system = self._system if cut else None
-        return Folded(line, messages, tools, system)
+        return FoldedLine(line, messages, tools, system)
 
     def _without_history(self, line: bytes) -> tuple[bytes, tuple[Message, ...]]:
         for start in self._histories(line):
@@ -91,7 +91,7 @@ class Folder:
                 yield found.end()
             start = line.find(b'"messages"', start + 1)
 
-    def unfold(self, request: Request, folded: Folded, line: bytes) -> Request | None:
+    def unfold(self, request: Request, folded: FoldedLine, line: bytes) -> Request | None:
         """The request with all of its parts; None if a mark does not stand where its part belongs."""
         body = request.body
         if body is None:
@@ -171,7 +171,7 @@ class Folder:
             self._tools = (line[found.end() : end], tools)
 
 
-def _has_its_marks(body: Body, folded: Folded) -> bool:
+def _has_its_marks(body: Body, folded: FoldedLine) -> bool:
     """Whether a mark stands in the decoded body for each part that was cut out of its line."""
     if folded.messages and (not body.messages or bytes(body.messages[0]) != MARK):
         return False

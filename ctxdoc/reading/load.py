@@ -118,17 +118,21 @@ class _Reader:
             self._skip(Skipped(source.name, 1, reason, other=reason == KEPT_BESIDE))
             return
         source.folding = self.folder
-        items = (form.read if form else _read_unknown)(source)
+        for item in self._items(source, form.read if form else _read_unknown):
+            if isinstance(item, Skipped):
+                self._skip(item)
+                continue
+            if form is not None:
+                self.formats[form.id] = form
+            self._add(item)
+
+    def _items(self, source: Source, read: Callable[[Source], Iterator[Item]]) -> Iterator[Item]:
+        """What a format reads; a fault that is not of one record ends the file."""
+        items = read(source)
         try:
-            for item in items if self.progress is None else self._told(items, source):
-                if isinstance(item, Skipped):
-                    self._skip(item)
-                    continue
-                if form is not None:
-                    self.formats[form.id] = form
-                self._add(item)
+            yield from items if self.progress is None else self._told(items, source)
         except UNREADABLE as error:
-            self._skip(Skipped(source.name, 1, reason_of(error)))
+            yield Skipped(source.name, 1, reason_of(error))
 
     def _told(self, items: Iterator[Item], source: Source) -> Iterator[Item]:
         """The items; progress is told every few of them."""

@@ -33,7 +33,7 @@ class _Thread(Struct):
     previous_message_id: str = ""
 
 
-class _Held(Struct, frozen=True):
+class _HeldThread(Struct, frozen=True):
     """What the API keeps under a response's id."""
 
     body: Body
@@ -49,11 +49,11 @@ class _Shelf:
     """What is held of the requests so far."""
 
     def __init__(self) -> None:
-        self.held: dict[str, _Held | str] = {}
+        self.held: dict[str, _HeldThread | str] = {}
         """By response id; a text says why there is nothing to go on from."""
         self.left = MAX_MESSAGES
 
-    def keep(self, name: str, held: _Held | str) -> None:
+    def keep(self, name: str, held: _HeldThread | str) -> None:
         self.held[name] = held
         if len(self.held) > MAX_THREADS:
             del self.held[next(iter(self.held))]
@@ -70,7 +70,7 @@ def stitched(requests: Iterable[Request]) -> Iterator[Request]:
         if request.body is None or thread.type not in ("create", "continue"):
             yield without_content(request)
             continue
-        previous: _Held | str | None = None
+        previous: _HeldThread | str | None = None
         if thread.type == "continue":
             previous = shelf.held.get(thread.previous_message_id, NOT_IN_LOG)
         found = _joined(request.body, previous, shelf)
@@ -105,7 +105,7 @@ def _thread(request: Request) -> _Thread:
         return _Thread()
 
 
-def _joined(body: Body, held: _Held | str | None, shelf: _Shelf) -> Body | str:
+def _joined(body: Body, held: _HeldThread | str | None, shelf: _Shelf) -> Body | str:
     """The whole body, or why there is none."""
     if held is None or isinstance(held, str):
         return body if held is None else held
@@ -122,23 +122,23 @@ def _joined(body: Body, held: _Held | str | None, shelf: _Shelf) -> Body | str:
     )
 
 
-def _shown(request: Request, found: Body | str, held: _Held | str | None) -> Request:
+def _shown(request: Request, found: Body | str, held: _HeldThread | str | None) -> Request:
     if isinstance(found, str):
         return replace(request, notes=(*request.notes, found))
-    if not isinstance(held, _Held):
+    if not isinstance(held, _HeldThread):
         return request
     notes = (*request.notes, NO_RESPONSE) if held.gap else request.notes
     return replace(request, body=found, raw=None, notes=notes)
 
 
-def _held(request: Request, whole: Body, previous: _Held | str | None) -> _Held:
-    before = previous if isinstance(previous, _Held) else None
+def _held(request: Request, whole: Body, previous: _HeldThread | str | None) -> _HeldThread:
+    before = previous if isinstance(previous, _HeldThread) else None
     said = _said(request)
     line = _line_before(before)
     line += map(_unmarked, request.body.messages if request.body else ())
     line += said
     gap = not said or (before is not None and before.gap)
-    return _Held(body=whole, line=line, size=len(line), gap=gap)
+    return _HeldThread(body=whole, line=line, size=len(line), gap=gap)
 
 
 def _said(request: Request) -> list[Raw]:
@@ -149,7 +149,7 @@ def _said(request: Request) -> list[Raw]:
     return [Raw(b'{"role":"assistant","content":%b}' % bytes(content))]
 
 
-def _line_before(held: _Held | None) -> list[Raw]:
+def _line_before(held: _HeldThread | None) -> list[Raw]:
     """The line that a request goes on from: the same list, of which each request holds a part, so that
     a thread of n requests is held in the space of its last one."""
     if held is None:
@@ -158,7 +158,7 @@ def _line_before(held: _Held | None) -> list[Raw]:
     return held.line[: held.size] if held.size < len(held.line) else held.line
 
 
-class _Marked(Struct):
+class _BlockMessage(Struct):
     """A message whose content is a list of blocks."""
 
     content: list[dict[str, Raw]]
@@ -172,7 +172,7 @@ def _unmarked(message: Raw | bytes | Marked) -> Raw:
         return plain  # type: ignore[return-value]
     try:
         members: dict[str, Any] = msgspec.json.decode(plain, type=dict[str, Raw])
-        blocks = msgspec.json.decode(plain, type=_Marked).content
+        blocks = msgspec.json.decode(plain, type=_BlockMessage).content
     except _UNREADABLE:
         return plain  # type: ignore[return-value]
     for block in blocks:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from ctxdoc.reading.deduplicate import Folded, Folder
+from ctxdoc.reading.deduplicate import FoldedLine, Folder
 from ctxdoc.reading.source import Document, Source, reason_of
 from ctxdoc.request.credentials import BODY_SECRETS, without_servers_secrets, without_tool_secrets
 from ctxdoc.request.log import Skipped, Trait
@@ -107,7 +107,7 @@ def _read_folded(read: Callable[[Document], Item], document: Document, folder: F
     item = _read_utf8(read, document)
     if isinstance(item, Skipped) or item.body is None:
         return item
-    return folder.unfold(item, Folded(line), line) or item
+    return folder.unfold(item, FoldedLine(line), line) or item
 
 
 def _read_utf8(read: Callable[[Document], Item], document: Document) -> Item:

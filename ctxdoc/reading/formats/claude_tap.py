@@ -53,13 +53,13 @@ MAX_RECORDS = 1 << 30
 """Bytes that all references of one compact trace may stand for."""
 
 
-class _Sent(Struct):
+class _RecordedRequest(Struct):
     path: str
     headers: Any = None
     body: Any = None
 
 
-class _Got(Struct):
+class _RecordedResponse(Struct):
     status: Any = None
     headers: Any = None
     body: Any = None
@@ -67,8 +67,8 @@ class _Got(Struct):
 
 
 class _Record(Struct):
-    request: _Sent
-    response: _Got | None = None
+    request: _RecordedRequest
+    response: _RecordedResponse | None = None
     timestamp: Any = None
     duration_ms: Any = None
     upstream_base_url: str = ""
@@ -148,7 +148,7 @@ class _Blobs:
 
 
 def _request(source: str, line: int, record: _Record) -> Item:
-    sent, got = record.request, record.response or _Got()
+    sent, got = record.request, record.response or _RecordedResponse()
     duration = read_duration(record.duration_ms)
     return request_of(
         HttpExchange(

@@ -79,27 +79,33 @@ def request_of(exchange: HttpExchange) -> Item:
     raw, values = _request_body(exchange, notes)
     response = _answer(exchange, notes)
     counted = response is not None and response.usage is not None
+    # At an address of its own, a gateway's for one, a prompt and its counters make a call.
     if not called and not (counted and _has_prompt(values)):
         return _no_call(exchange, path)
     if not isinstance(values, Mapping) and not counted:
         reason = "; ".join(["neither a body nor counters of a model call", *notes])
         return Skipped(exchange.source, exchange.line, reason)
     model = _model(values, path) or (response.model if response else "")
+    found = _request(exchange, response, session_of(exchange.request_headers, values))
+    body = _body(raw, values, model, path, notes)
+    return replace(found, model=model, body=body, raw=raw, notes=tuple(notes))
+
+
+def _request(exchange: HttpExchange, response: Response | None, session: str) -> Request:
+    """The request of an exchange without its body: who, when, and what came back."""
     return Request(
         source=exchange.source,
         line=exchange.line,
-        model=model,
-        body=_body(raw, values, model, path, notes),
-        raw=raw,
+        model="",
+        body=None,
         at=exchange.at,
         duration=exchange.duration,
-        session=exchange.session or session_of(exchange.request_headers, values),
+        session=exchange.session or session,
         headers={
             **kept_headers(exchange.request_headers),
             **kept_headers(exchange.response_headers),
         },
         response=response,
-        notes=tuple(notes),
     )
 
 
@@ -132,17 +138,7 @@ def answered(exchange: HttpExchange, response: Response | None, note: str = "") 
     found = request_of(exchange) if exchange.request is not None else None
     if isinstance(found, Request):
         return replace(found, response=response)
-    return Request(
-        source=exchange.source,
-        line=exchange.line,
-        model="",
-        body=None,
-        at=exchange.at,
-        duration=exchange.duration,
-        session=exchange.session,
-        response=response,
-        notes=(note,) if note else (),
-    )
+    return replace(_request(exchange, response, ""), notes=(note,) if note else ())
 
 
 def _request_body(exchange: HttpExchange, notes: list[str]) -> tuple[Raw | None, Any]:
