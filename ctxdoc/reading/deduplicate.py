@@ -64,6 +64,7 @@ class Folder:
     def fold(self, line: bytes) -> FoldedLine:
         """The line without what an earlier one has too."""
         line, messages = self._without_history(line)
+        # The last ones stand for all: an agent changes its tools and its system prompt seldom.
         tools, system = None, None
         if self._tools[0]:
             start = self._find(line, b'"tools"')
@@ -119,6 +120,7 @@ class Folder:
         found = _BREAKPOINT.search(data) if b'"cache_control"' in data else None
         if found is None:
             return self._part(data)
+        # The next request sends the message without its breakpoint: both share these bytes.
         plain = self._part(data[: found.start()] + data[found.end() :])
         return Marked(plain, found.start(), found[0])
 
@@ -160,6 +162,7 @@ class Folder:
             return
         self._lanes[line[start : start + KEY]] = messages
         if len(self._lanes) > LANES:
+            # The conversation that was begun first is the likeliest to have ended.
             del self._lanes[next(iter(self._lanes))]
 
     def _learn_tools(self, line: bytes, tools: tuple[bytes, ...]) -> None:
@@ -198,6 +201,7 @@ def _without_messages(
             # The end of the list, or another spelling.
             return line[:start] + MARK + line[at:], tuple(cut)
         at += len(comma)
+    # A cut copies the whole line, which a few bytes are not worth.
     if at - start < SHORT:
         return line, ()
     return line[:start] + MARK + comma + line[at:], tuple(cut)
@@ -251,6 +255,7 @@ def _small(
 ) -> Body:
     """The body with parts of its own: the rest would hold the whole line."""
     values = {
+        # Most are left out: a copy of null for each would cost more than all the others.
         name: Raw(bytes(getattr(body, name)))
         for name in SETTINGS
         if bytes(getattr(body, name)) != b"null"

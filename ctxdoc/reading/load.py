@@ -112,6 +112,7 @@ class _Reader:
 
     def read_source(self, source: Source) -> None:
         """Reads one source in the first format that knows it."""
+        # The order of the registry is the precedence: the narrow formats come first.
         form = next((form for form in FORMATS if form.matches(source)), None)
         reason = refusal(source) if form is None or form.id in LOOSE else ""
         if reason:
@@ -160,6 +161,7 @@ class _Reader:
             self.requests[earlier] = _later(self.requests[earlier], item)
             return
         if item.id:
+            # A later record may name the response alone, where a gateway keeps no request id.
             for key in {(item.id, item.headers.get("request-id", "")), (item.id, "")}:
                 self._by_response[key] = len(self.requests)
         self.requests.append(item)
@@ -206,6 +208,7 @@ def _is_same(one: Request, two: Request) -> bool:
     """
     if not one.is_same_response(two):
         return False
+    # A transcript tells of a call once more without its body.
     if two.body is None:
         return True
     return one.source != two.source and one.body == two.body
@@ -217,6 +220,7 @@ def _later(one: Request, two: Request) -> Request:
     one = replace(one, records=one.records + two.records)
     if usage[1] <= usage[0]:
         return one
+    # Only one of two records may hold the blocks of the answer.
     response = two.response
     if response and one.response and response.content is NULL:
         response = replace(response, content=one.response.content)

@@ -74,6 +74,7 @@ def stitched(requests: Iterable[Request]) -> Iterator[Request]:
         if thread.type == "continue":
             previous = shelf.held.get(thread.previous_message_id, NOT_IN_LOG)
         found = _joined(request.body, previous, shelf)
+        # Only a response with an id can be gone on from.
         if request.id:
             shelf.keep(
                 request.id, found if isinstance(found, str) else _held(request, found, previous)
@@ -109,6 +110,7 @@ def _joined(body: Body, held: _HeldThread | str | None, shelf: _Shelf) -> Body |
     """The whole body, or why there is none."""
     if held is None or isinstance(held, str):
         return body if held is None else held
+    # Bounded in all: a log of continue requests could ask for a square of its length.
     size = held.size + len(body.messages)
     if size > shelf.left:
         return TOO_LONG
@@ -175,6 +177,7 @@ def _unmarked(message: Raw | bytes | Marked) -> Raw:
         blocks = msgspec.json.decode(plain, type=_BlockMessage).content
     except _UNREADABLE:
         return plain  # type: ignore[return-value]
+    # Breakpoints are those of each request alone; the API does not keep them.
     for block in blocks:
         block.pop("cache_control", None)
     return Raw(msgspec.json.encode({**members, "content": blocks}))

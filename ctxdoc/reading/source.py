@@ -39,6 +39,7 @@ class Walk:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        # Every body file of a folder asks the same two questions.
         self._found: dict[tuple[bytes, tuple[str, ...]], bool] = {}
 
     def mentions(self, word: bytes, except_for: tuple[str, ...]) -> bool:
@@ -131,6 +132,7 @@ class Source:
     @cached_property
     def first(self) -> dict[str, Any]:
         """The first document that is a whole object in the head; empty if none is."""
+        # A document a line, or else one over all of them.
         for line in (*self.head.split(b"\n"), self.head):
             try:
                 value = msgspec.json.decode(line)
@@ -146,12 +148,14 @@ class Source:
         Raises InputError for a line that does not end.
         """
         number = 0
+        # The head is held already; behind it the stream finds the ends of lines by itself.
         while self._left and (line := self._readline()):
             number += 1
             yield number, self._checked(number, line)
         readline = self._stream.readline
         while line := readline(PIECE):
             number += 1
+            # Nearly every line is shorter than a piece, and needs no look at its length.
             if len(line) < PIECE or line.endswith(b"\n"):
                 yield number, line
             else:
@@ -166,6 +170,7 @@ class Source:
     def data(self) -> bytes:
         """The rest of the file; raises InputError when that is over MAX_DOCUMENT."""
         left = self._left[self._at :]
+        # One byte more than is allowed tells a file at the limit from a longer one.
         rest = left + self._stream.read(MAX_DOCUMENT + 1 - len(left))
         self._left, self._at = b"", 0
         if len(rest) > MAX_DOCUMENT:
@@ -179,6 +184,7 @@ class Source:
         if opened is None:
             return
         number, first = opened
+        # A first line that is no document begins one over several lines.
         if isinstance(first, bytes) and not _is_whole(first):
             yield from self._whole_file(number, first)
             return
@@ -205,6 +211,7 @@ class Source:
         pieces, size = [left], len(left)
         self._left, self._at = b"", 0
         while piece := self._stream.readline(PIECE):
+            # Counted on, but not held: the line is over the limit, its end has to be found.
             size += len(piece)
             if size - len(piece) <= MAX_DOCUMENT:
                 pieces.append(piece)
@@ -259,6 +266,7 @@ def _is_whole(line: bytes) -> bool:
     try:
         msgspec.json.decode(line, type=Raw)
     except (msgspec.DecodeError, RecursionError):
+        # Plain text between the lines of a log is no part of a document.
         return not line.lstrip().startswith((b"{", b"["))
     return True
 

@@ -155,6 +155,7 @@ class Request(Struct, frozen=True, kw_only=True, gc=False):
     def server_edits(self) -> tuple[ServerEdit, ...] | None:
         """What the API took out of the prompt, as its answer says or a simulation computed; None where
         neither is there."""
+        # The API's own word comes before a computed one.
         answer = self.response or self.simulated
         return answer.edits if answer is not None else None
 

@@ -144,6 +144,7 @@ class _Run:
     def add(self, number: int, data: Any) -> Item | None:
         """Takes a message in; the answer that is complete with it, or why it is part of none."""
         try:
+            # One way in for both: the values of YAML are written as JSON first.
             text = data if isinstance(data, bytes | Raw) else msgspec.json.encode(data)
             entry = msgspec.json.decode(text, type=_Entry)
             self._notes.add(_session(entry), *self._events(entry, text))
@@ -157,6 +158,7 @@ class _Run:
         if message is None:
             why = "sums of a whole run" if entry.type == "result" else "no answer of a model"
             return Skipped(self.source, number, why, other=True)
+        # The SDK repeats an answer for each of its blocks.
         if self._answers.merge(message):
             return None
         part = Part(number, session, message, at=entry.timestamp)

@@ -96,11 +96,13 @@ def by_record(read: Callable[[Document], Item]) -> Callable[[Source], Iterator[I
 def _read_folded(read: Callable[[Document], Item], document: Document, folder: Folder) -> Item:
     line = bytes(document.data)
     folded = folder.fold(line)
+    # Read without what was cut out; a record that fails so is read again as it stands.
     if folded.data is not line:
         item: Item | None = None
         with suppress(*UNREADABLE):
             item = _read_utf8(read, Document(document.source, document.line, folded.data))
         if isinstance(item, Request):
+            # None says that a mark stands where no part belongs: the cut was wrong.
             item = folder.unfold(item, folded, line)
             if item is not None:
                 return item
@@ -130,6 +132,7 @@ def by_entry(
 def _is_utf8(data: bytes | Raw) -> bool:
     """Checked here: the parts of a body are decoded later, one by one."""
     text = bytes(data)
+    # No text has to be made for this, and nearly every line is so.
     if text.isascii():
         return True
     try:
@@ -154,6 +157,7 @@ def read_body(raw: Raw | bytes) -> Body:
     """A Messages API body without the credentials in it; raises msgspec.DecodeError for anything else."""
     body = msgspec.json.decode(raw, type=Body)
     body = _without_credentials(body)
+    # A second pass over the text: the first one passes over members that have no field.
     members = msgspec.json.decode(raw, type=dict[str, Raw])
     if members.keys() <= EXPECTED:
         return replace(body, others=()) if body.others else body

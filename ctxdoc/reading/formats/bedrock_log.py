@@ -186,6 +186,7 @@ def _counted(record: _Record, notes: list[str]) -> Usage | None:
         "written": sent.cache_write_input_token_count,
         "output": output.output_token_count,
     }
+    # Zero is a count; without either there was no answer.
     if values["input"] is None and values["output"] is None:
         return None
     try:

@@ -129,6 +129,7 @@ class _Blobs:
                 return [walk(item) for item in value]
             if not isinstance(value, dict):
                 return value
+            # Only an object of that one member is a reference; a prompt may speak of one.
             if value.keys() == {BLOB}:
                 return msgspec.json.decode(self._payload(value[BLOB], end))
             return {key: walk(item) for key, item in value.items()}
@@ -141,6 +142,7 @@ class _Blobs:
             raise ValueError(f"the compact trace has no part {name[:20]}")
         payload = self._payloads[name]
         size = len(bytes(payload))
+        # A part may be named any number of times: what it stands for is counted each time.
         if self._left - size < end:
             raise ValueError("the record unpacks to more than a request can be")
         self._left -= size

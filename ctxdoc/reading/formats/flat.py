@@ -105,6 +105,7 @@ def _read(document: Document) -> Item:
 
 def _response(values: Values) -> Response | None:
     usage = values.get("usage")
+    # Some write the counters beside the model, without a `usage` around them.
     stated = usage if isinstance(usage, Mapping) and usage else values
     found = response_of({"id": _answer_id(values), "error": values.get("error"), "usage": stated})
     return found if found.usage is not None or found.error else None

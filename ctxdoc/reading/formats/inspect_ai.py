@@ -130,6 +130,7 @@ def _read_document(document: Document, before: int, budget: _Budget) -> Iterator
 def _samples(document: Document) -> list[Raw]:
     """The samples of a log, or the one that a member of an archive is; none in its other members."""
     samples = msgspec.json.decode(document.data, type=_Log).samples
+    # A whole log has a list of them; a member of an archive is one.
     if samples is not None:
         return samples
     sample = msgspec.json.decode(document.data, type=_Sample)
@@ -235,6 +236,7 @@ class _Resolver:
             return None
         try:
             self.budget.start()
+            # The pool holds what the request itself leaves out.
             whole = {**stated, **self._pooled(call)}
             return {name: self._resolved(value) for name, value in whole.items()}
         except UNREADABLE as error:

@@ -109,6 +109,7 @@ def _response(record: Values) -> Response | None:
     """The answer with the best counters of the record; None if it holds neither."""
     stated = record.get("response")
     answer = stated if isinstance(stated, Mapping) else {}
+    # The counters are looked for in three places, of which the answer is the first.
     found = response_of({**answer, "usage": None})
     usage = _usage(record, answer)
     error = found.error or _error(record)
@@ -136,6 +137,7 @@ def _error(record: Values) -> str:
 def _times(record: Values) -> tuple[datetime | None, float | None]:
     """Start and duration; a completion log notes the end of the call and how long it took."""
     at, end = read_time(record.get("startTime")), read_time(record.get("endTime"))
+    # A callback has the start; a completion log only the end and how long it took.
     if at is not None:
         return at, between(at, end)
     took = record.get("latency_sec")

@@ -124,6 +124,7 @@ def _spans(values: Values) -> Iterator[Values]:
 def _call_or_skipped(place: Document, span: Values) -> _Call | Skipped:
     try:
         attributes: dict[str, Any] = {}
+        # Older conventions put prompts into events; what the span itself says wins.
         for holder in (*objects_in(span.get("events")), span):
             attributes.update(_attributes(holder))
         operation = text_of(attributes.get(OPERATION))
@@ -170,6 +171,7 @@ def _around(calls: list[_Call], spans: list[Values]) -> frozenset[str]:
     parents = {text_of(s.get("spanId")): text_of(s.get("parentSpanId")) for s in spans}
     around: set[str] = set()
     for call in calls:
+        # Up to where another call has been already: trace spans that name each other end too.
         above = call.parent if call.usage is not None else ""
         while above and above not in around:
             around.add(above)

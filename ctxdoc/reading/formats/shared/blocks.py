@@ -34,6 +34,7 @@ class _Block(Struct):
         if self.citations:
             block["citations"] = self.citations
         spelled = "".join(self.arguments)
+        # A stream that broke off leaves half of them, which is no input.
         if spelled and _is_json(spelled):
             block["input"] = Raw(spelled.encode())
         return block

@@ -138,6 +138,7 @@ def _blocks(blocks: list[dict[str, Raw]], convert: Any) -> list[Block]:
     found: list[Block] = []
     for block in blocks:
         kind, inner = _only(block)
+        # A cachePoint caches what stands before it: the Messages API marks that block instead.
         if kind != "cachePoint":
             found.append(convert(kind, inner))
         elif not found:
@@ -149,6 +150,7 @@ def _blocks(blocks: list[dict[str, Raw]], convert: Any) -> list[Block]:
 
 def _only(block: Mapping[str, Raw]) -> tuple[str, Raw]:
     """A Converse block is an object of one member, named by its kind."""
+    # Serializers write the other members of the union as null.
     stated = [(kind, inner) for kind, inner in block.items() if bytes(inner) != b"null"]
     if len(stated) != 1:
         raise ValueError("a block that is not of one kind")

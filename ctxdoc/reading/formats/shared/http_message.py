@@ -40,9 +40,11 @@ def _connection(data: bytes, *, is_request: bool) -> h11.Connection:
     role = h11.SERVER if is_request else h11.CLIENT
     connection = h11.Connection(role, max_incomplete_event_size=MAX_HEADERS)
     if not is_request:
+        # h11 reads a response only behind a request that was sent.
         connection.send(h11.Request(method="GET", target="/", headers=[("host", "-")]))
         connection.send(h11.EndOfMessage())
     connection.receive_data(data)
+    # Nothing more: a body without a length ends here.
     connection.receive_data(b"")
     return connection
 

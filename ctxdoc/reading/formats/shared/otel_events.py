@@ -121,6 +121,7 @@ def _event(line: int, names: Any, attributes: Attributes, at: Any) -> Iterator[E
 
 def calls_of(events: list[Event]) -> list[Call]:
     """The calls in the order of their first event."""
+    # Exporters send in batches of their own order; without times that of the file has to do.
     if all(event.at for event in events):
         events = sorted(events, key=_order)
     calls: list[Call] = []

@@ -73,6 +73,7 @@ def request_of(exchange: HttpExchange) -> Item:
     """
     path = urlsplit(exchange.url).path
     called = not path or CALLS.search(path) is not None
+    # Other calls are most of a browser log: their bodies are not read at all.
     if OTHER.search(path) or not (called or _may_call(exchange.request)):
         return _no_call(exchange, path)
     notes: list[str] = []
@@ -164,6 +165,7 @@ def _answer(exchange: HttpExchange, notes: list[str]) -> Response | None:
     except UNREADABLE as error:
         notes.append(f"response not used: {reason_of(error)}")
         response = None
+    # Without a message of the API the status alone says that it failed.
     if failed and (response is None or not response.error):
         return replace(response or Response(), error=f"status {status}")
     return response
@@ -173,6 +175,7 @@ def _model(values: Any, path: str) -> str:
     named = text_of(values.get("model")) if isinstance(values, Mapping) else ""
     if named:
         return named
+    # Bedrock and Google name the model in the address only.
     found = MODEL_IN_PATH.search(path)
     return unquote(found[1]) if found else ""
 

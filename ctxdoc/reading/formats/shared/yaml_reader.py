@@ -74,6 +74,7 @@ class Reader:
 
     def _opened(self) -> Event | None:
         """The first event of the first document; None for an empty text."""
+        # A stream and a document open before the first value.
         while isinstance(event := self._next(), StreamStartEvent | DocumentStartEvent):
             pass
         return None if isinstance(event, StreamEndEvent | DocumentEndEvent) else event
@@ -96,6 +97,7 @@ class Reader:
             raise YamlError(f"nested deeper than {MAX_DEPTH} levels", _line(event))
         if self._nodes > MAX_NODES:
             raise YamlError(f"an entry of more than {MAX_NODES:,} values", _line(event))
+        # By its exact class: this runs for each value of a file, and isinstance costs more.
         kind = type(event)
         if kind is AliasEvent:
             return self._alias(event)
@@ -129,6 +131,7 @@ class Reader:
 
     def _key(self, event: Event, depth: int) -> str:
         """A key as text: as spelled, or the one argument of a Python object that was a key."""
+        # Nearly every key: no value, no anchor, nothing to interpret.
         if type(event) is ScalarEvent and event.tag is None and event.anchor is None:
             self._size += 1 + len(event.value)
             return cast("str", event.value)
@@ -150,6 +153,7 @@ class Reader:
             raise YamlError("an alias of nothing, or of what it is part of", _line(event))
         value, size = self._anchors[event.anchor]
         self._size += size
+        # Every alias counts in full: nine levels of nine aliases are a billion values.
         self._repeated += size
         if self._repeated > MAX_REPEATED:
             raise YamlError("aliases repeat too much", _line(event))
