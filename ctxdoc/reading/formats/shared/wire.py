@@ -86,7 +86,7 @@ def request_of(exchange: HttpExchange) -> Item:
     if not isinstance(values, Mapping) and not counted:
         reason = "; ".join(["neither a body nor counters of a model call", *notes])
         return Skipped(exchange.source, exchange.line, reason)
-    model = _model(values, path) or (response.model if response else "")
+    model = _model(values, path, response)
     found = _request(exchange, response, session_of(exchange.request_headers, values))
     body = _body(raw, values, model, path, notes)
     return replace(found, model=model, body=body, raw=raw, notes=tuple(notes))
@@ -171,13 +171,16 @@ def _answer(exchange: HttpExchange, notes: list[str]) -> Response | None:
     return response
 
 
-def _model(values: Any, path: str) -> str:
+def _model(values: Any, path: str, response: Response | None) -> str:
+    """The model as the body, the address, or else the answer spells it."""
     named = text_of(values.get("model")) if isinstance(values, Mapping) else ""
     if named:
         return named
     # Bedrock and Google name the model in the address only.
     found = MODEL_IN_PATH.search(path)
-    return unquote(found[1]) if found else ""
+    if found is not None:
+        return unquote(found[1])
+    return response.model if response else ""
 
 
 def _body(raw: Raw | None, values: Any, model: str, path: str, notes: list[str]) -> Body | None:
