@@ -141,6 +141,7 @@ class _Reader:
         told = 0
         for count, item in enumerate(items):
             yield item
+            # To ask a file for its position is a call into the system.
             if count % TELL_EVERY == 0:
                 position = source.position()
                 self.progress(position - told)

@@ -125,6 +125,7 @@ def _joined(body: Body, held: _HeldThread | str | None, shelf: _Shelf) -> Body |
 
 
 def _shown(request: Request, found: Body | str, held: _HeldThread | str | None) -> Request:
+    # Half a body would be compared as if it were whole.
     if isinstance(found, str):
         return replace(request, notes=(*request.notes, found))
     if not isinstance(held, _HeldThread):

@@ -177,6 +177,7 @@ class Request(Struct, frozen=True, kw_only=True, gc=False):
     def is_same_response(self, other: Request) -> bool:
         """Whether both tell of one response by its id; one that a recorder blotted out names none, nor does
         one that two files give to responses with other counters."""
+        # Recorders that blot ids out give many responses one id.
         if not self.id or self.id != other.id or BLOTTED in self.id.lower():
             return False
         # A transcript writes the counters of an answer anew with each record of it.

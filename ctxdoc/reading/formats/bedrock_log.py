@@ -139,6 +139,7 @@ def _headers(record: _Record) -> dict[str, str]:
 def _body(record: _Record, notes: list[str]) -> Body | None:
     sent = record.input or _Input()
     if bytes(sent.input_body_json) == b"null":
+        # Its counters are in the record all the same.
         if sent.input_body_s3_path:
             notes.append("the body is a file of its own in S3 (inputBodyS3Path)")
         return None

@@ -62,6 +62,7 @@ def _read(document: Document) -> Item:
     return request_of(
         replace(
             exchange_of(document.source, document.line, sent, got),
+            # A streamed answer is kept as the text of its events.
             answer=got.body_raw if got.body is None else got.body,
             status=got.status_code,
             at=read_time(sent.timestamp),

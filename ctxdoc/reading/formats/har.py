@@ -107,6 +107,7 @@ def _data(content: _Content | None) -> bytes | str | None:
     if content is None or content.encoding != "base64":
         return content.text if content else None
     data = read_base64(content.text)
+    # Only a compressed body has pieces; a plain one begins with an object or an event.
     if not data.startswith(b'["'):
         return data
     pieces = msgspec.json.decode(data, type=list[str])

@@ -66,6 +66,7 @@ def _matches(source: Source) -> bool:
 
 def _read(document: Document) -> Iterator[Item]:
     cassette = msgspec.json.decode(document.data, type=_Cassette)
+    # The time of a recording is that of its end: with one call only it is near enough.
     alone = len(cassette.interactions) == 1
     at = read_time(cassette.metadata.recorded_at) if cassette.metadata and alone else None
 

@@ -165,6 +165,7 @@ def _read_event(at: Document, session: str, kept: _Resolver) -> Item:
     if body is None and response is None:
         reason = notes[0] if notes else "neither a body nor counters of a call"
         return Skipped(at.source, at.line, reason)
+    # Inspect dates an event when the call starts, and notes when it was complete.
     start = read_time(event.timestamp)
     exchange = HttpExchange(
         source=at.source,
@@ -251,6 +252,7 @@ class _Resolver:
         for start, end in msgspec.convert(call["call_refs"], list[tuple[int, int]]):
             if not 0 <= start <= end <= len(self.calls):
                 raise ValueError("its messages are not in the sample")
+            # Before the copy is made: two numbers may ask for the whole pool again and again.
             self.budget.take((end - start) * VALUE)
             messages += self.calls[start:end]
         return {text_of(call.get("call_key")) or "messages": messages}

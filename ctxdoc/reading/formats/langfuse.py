@@ -96,6 +96,7 @@ def _rows(values: Values) -> list[Any] | None:
     """The observations of a page or of a trace; None for one that stands alone."""
     page = values.get("data")
     inner = page if isinstance(page, Mapping) else values
+    # A trace holds them itself; the pages of the API hold a list as their data.
     rows = inner.get("observations") if "observations" in inner else page
     return rows if isinstance(rows, list) else None
 

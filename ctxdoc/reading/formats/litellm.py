@@ -98,6 +98,7 @@ def read_record(document: Document, values: Values) -> Item:
 def _no_call(record: Values) -> str:
     """Why a record is no call of a language model; empty if it is one."""
     kind = text_of(record.get("call_type"))
+    # Spelled with a prefix for asynchronous calls, such as `aembedding`.
     if any(part in kind for part in OTHER_CALLS):
         return f"calls no language model: {kind[:40]}"
     if record.get("cache_hit") in (True, "True", "true"):
@@ -121,6 +122,7 @@ def _response(record: Values) -> Response | None:
 def _usage(record: Values, answer: Values) -> Usage | None:
     """Counters of the answer, else those beside it, else the totals, which know of no cache."""
     beside = _part(_part(record, "metadata"), "usage_object")
+    # The last ones are sums without the cached part.
     for stated in (_part(answer, "usage"), beside, record):
         found = counters.any_of(stated)
         if found is not None:

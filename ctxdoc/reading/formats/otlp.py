@@ -135,6 +135,7 @@ def _call_or_skipped(place: Document, span: Values) -> _Call | Skipped:
         usage = tracked_usage.otel(attributes)
     except UNREADABLE as error:
         return Skipped(place.source, place.line, reason_of(error))
+    # A call that failed may have no counters; its operation still names it.
     if usage is None and not operation:
         named = text_of(span.get("name"))[:40]
         return Skipped(

@@ -114,6 +114,7 @@ class _Session:
 
     def _has_new_level(self) -> bool:
         """Whether thinking is at another level than in the request before."""
+        # A turn may begin without a word of the user's: the level is then the one that is set.
         if self._ended and Event.USER_TURN not in self._events:
             self._turn_level = self._level
         before, self._sent_level = self._sent_level, self._turn_level

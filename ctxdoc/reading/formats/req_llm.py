@@ -61,6 +61,7 @@ def _read(document: Document) -> Item:
     return request_of(
         replace(
             exchange,
+            # These are the bytes that were sent; the JSON beside them has its keys sorted.
             request=read_base64(sent.body.b64),
             answer=_answer(exchange.answer, record.chunks),
             at=exchange.at or read_time(record.captured_at),

@@ -100,6 +100,7 @@ def read_body(raw: Raw, model: str) -> Body:
 
     Raises ValueError for what has no exact counterpart there, and for another model than Claude.
     """
+    # Other models have prompts of other forms, which the Messages API does not show.
     if "claude" not in model.lower():
         raise ValueError("a Converse body of no Claude model")
     sent = msgspec.json.decode(raw, type=_Converse)

@@ -57,5 +57,6 @@ def exchange_of(
         request=sent.body,
         answer=got.body,
         status=got.code,
+        # To the second, and that of the end; better than no time at all.
         at=read_time(header(got.headers, "date")),
     )

@@ -68,6 +68,7 @@ def inside(total: int, read: int, written: int, hour: int | None, output: int) -
 
     Parts that contradict each other are kept as they are and flagged: the input would be negative.
     """
+    # Where the parts are more than the whole, one of them is counted otherwise than said.
     rest = total - read - written
     usage = beside(max(rest, 0), read, written, hour, output)
     if rest >= 0:

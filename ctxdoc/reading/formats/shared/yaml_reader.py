@@ -65,6 +65,7 @@ class Reader:
                 yield from self._items(name)
             else:
                 self._value(below, 1)
+            # The bound is one of an entry: a file may have any number of them.
             self._nodes = 0
 
     def _items(self, name: str) -> Iterator[Entry]:
@@ -102,6 +103,7 @@ class Reader:
         if kind is AliasEvent:
             return self._alias(event)
         anchor = event.anchor
+        # An alias counts what its anchor spans, which is known when the value is complete.
         before = self._size
         if kind is ScalarEvent:
             value = _scalar(event)
@@ -166,6 +168,7 @@ def _scalar(event: ScalarEvent) -> Any:
     tag = event.tag
     if tag in BINARY:
         return decoded(text)
+    # Only a plain scalar has a meaning; what stands in quotes is text.
     if (tag is None and event.implicit[0]) or tag in TYPED:
         return _meaning(text)
     return text

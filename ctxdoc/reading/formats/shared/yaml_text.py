@@ -59,6 +59,7 @@ def documents(source: Source) -> Iterator[Entry | Skipped]:
         try:
             value = Reader(data).document()
         except YamlError as error:
+            # The parser counts from the start of the document.
             yield Skipped(source.name, line, f"{error} (line {line + error.line - 1})")
             continue
         if value is not None:
