@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from sys import intern
 from typing import TypeAlias
 
@@ -40,7 +40,7 @@ _BREAKPOINT = re.compile(rb',\s*"cache_control"\s*:\s*\{[^{}]*\}')
 Message: TypeAlias = bytes | Marked
 
 
-class Folded(Struct, frozen=True):
+class FoldedLine(Struct, frozen=True):
     """A line, and what was cut out of it."""
 
     data: bytes
@@ -59,19 +59,12 @@ class Folder:
         self._tools: tuple[bytes, tuple[bytes, ...]] = (b"", ())
         """The last tools as they stood in a line, and one by one."""
         self._system = b""
-        self._places: dict[bytes, int] = {}
+        self._starts: dict[bytes, int] = {}
 
-    def fold(self, line: bytes) -> Folded:
+    def fold(self, line: bytes) -> FoldedLine:
         """The line without what an earlier one has too."""
-        messages: tuple[Message, ...] = ()
-        start = self._find(line, b'"messages"')
-        while start >= 0:
-            found = _LIST.match(line, start)
-            lane = self._lanes.get(line[found.end() : found.end() + KEY]) if found else None
-            if found and lane:
-                line, messages = _without_messages(line, found.end(), lane)
-                break
-            start = line.find(b'"messages"', start + 1)
+        line, messages = self._without_history(line)
+        # The last ones stand for all: an agent changes its tools and its system prompt seldom.
         tools, system = None, None
         if self._tools[0]:
             start = self._find(line, b'"tools"')
@@ -81,26 +74,34 @@ class Folder:
             start = self._find(line, b'"system"')
             line, cut = _without(line, start, _SYSTEM, self._system, MARK)
             system = self._system if cut else None
-        return Folded(line, messages, tools, system)
+        return FoldedLine(line, messages, tools, system)
 
-    def unfold(self, request: Request, folded: Folded, line: bytes) -> Request | None:
+    def _without_history(self, line: bytes) -> tuple[bytes, tuple[Message, ...]]:
+        for start in self._histories(line):
+            lane = self._lanes.get(line[start : start + KEY])
+            if lane:
+                return _without_messages(line, start, lane)
+        return line, ()
+
+    def _histories(self, line: bytes) -> Iterator[int]:
+        """Where the first item of each list of messages stands; a text may hold such a name too."""
+        start = self._find(line, b'"messages"')
+        while start >= 0:
+            found = _LIST.match(line, start)
+            if found:
+                yield found.end()
+            start = line.find(b'"messages"', start + 1)
+
+    def unfold(self, request: Request, folded: FoldedLine, line: bytes) -> Request | None:
         """The request with all of its parts; None if a mark does not stand where its part belongs."""
         body = request.body
         if body is None:
             return request if folded.data is line else None
-        rest: Iterable[Raw | Message] = body.messages
-        if folded.messages:
-            if not body.messages or bytes(body.messages[0]) != MARK:
-                return None
-            rest = body.messages[1:]
-        if folded.tools is not None and list(map(bytes, body.tools or ())) != [MARK]:
+        if not _has_its_marks(body, folded):
             return None
-        if folded.system is not None and bytes(body.system) != MARK:
-            return None
+        rest: Iterable[Raw | Message] = body.messages[1:] if folded.messages else body.messages
         messages = (*folded.messages, *map(self._message, rest))
-        tools = folded.tools
-        if tools is None and body.tools is not None:
-            tools = tuple(map(self._part, body.tools))
+        tools = folded.tools if folded.tools is not None else self._parts_of(body.tools)
         system = self._part(body.system if folded.system is None else folded.system)
         self._learn(line, messages, tools, system)
         return _with_body(request, _small(body, messages, tools, system))
@@ -111,7 +112,7 @@ class Folder:
         if body is None or any(isinstance(each, bytes | Marked) for each in body.messages[:1]):
             return request
         messages = tuple(map(self._message, body.messages))
-        tools = None if body.tools is None else tuple(map(self._part, body.tools))
+        tools = self._parts_of(body.tools)
         return _with_body(request, _small(body, messages, tools, self._part(body.system)))
 
     def _message(self, part: Raw | Message) -> Message:
@@ -119,6 +120,7 @@ class Folder:
         found = _BREAKPOINT.search(data) if b'"cache_control"' in data else None
         if found is None:
             return self._part(data)
+        # The next request sends the message without its breakpoint: both share these bytes.
         plain = self._part(data[: found.start()] + data[found.end() :])
         return Marked(plain, found.start(), found[0])
 
@@ -126,11 +128,15 @@ class Folder:
         data = bytes(part)
         return self._parts.setdefault(data, data)
 
+    def _parts_of(self, parts: tuple[Raw, ...] | None) -> tuple[bytes, ...] | None:
+        return None if parts is None else tuple(map(self._part, parts))
+
     def _find(self, line: bytes, name: bytes) -> int:
         """Where a member's name stands: mostly where it stood in the line before."""
-        start = self._places.get(name, 0)
+        # The members before it rarely change their length, and a search goes through the whole line.
+        start = self._starts.get(name, 0)
         if not line.startswith(name, start):
-            start = self._places[name] = line.find(name)
+            start = self._starts[name] = line.find(name)
         return start
 
     def _learn(
@@ -141,22 +147,40 @@ class Folder:
         system: bytes,
     ) -> None:
         """Remembers how the parts of a line are spelled."""
-        start = self._find(line, b'"messages"')
-        while start >= 0 and messages:
-            found = _LIST.match(line, start)
-            if found and line.startswith(bytes(messages[0]), found.end()):
-                self._lanes[line[found.end() : found.end() + KEY]] = messages
-                if len(self._lanes) > LANES:
-                    del self._lanes[next(iter(self._lanes))]
-                break
-            start = line.find(b'"messages"', start + 1)
+        if messages:
+            self._learn_history(line, messages)
+        # The same tuple means that these tools were cut out, and are known.
         if tools and tools is not self._tools[1]:
-            found = _TOOLS.search(line)
-            end = _end_of_list(line, found.end(), tools) if found else 0
-            if found and end - found.end() > SHORT:
-                self._tools = (line[found.end() : end], tools)
+            self._learn_tools(line, tools)
         if len(system) > SHORT:
             self._system = system
+
+    def _learn_history(self, line: bytes, messages: tuple[Message, ...]) -> None:
+        first = bytes(messages[0])
+        start = next((at for at in self._histories(line) if line.startswith(first, at)), None)
+        if start is None:
+            return
+        self._lanes[line[start : start + KEY]] = messages
+        if len(self._lanes) > LANES:
+            # The conversation that was begun first is the likeliest to have ended.
+            del self._lanes[next(iter(self._lanes))]
+
+    def _learn_tools(self, line: bytes, tools: tuple[bytes, ...]) -> None:
+        found = _TOOLS.search(line)
+        if found is None:
+            return
+        end = _end_of_list(line, found.end(), tools)
+        if end - found.end() > SHORT:
+            self._tools = (line[found.end() : end], tools)
+
+
+def _has_its_marks(body: Body, folded: FoldedLine) -> bool:
+    """Whether a mark stands in the decoded body for each part that was cut out of its line."""
+    if folded.messages and (not body.messages or bytes(body.messages[0]) != MARK):
+        return False
+    if folded.tools is not None and list(map(bytes, body.tools or ())) != [MARK]:
+        return False
+    return folded.system is None or bytes(body.system) == MARK
 
 
 def _without_messages(
@@ -171,16 +195,21 @@ def _without_messages(
             break
         cut.append(found_as)
         at += len(bytes(found_as))
-        if not comma:
-            found = _COMMA.match(line, at)
-            comma = found[0] if found else b""
+        # A recorder spells the comma alike everywhere; the first one shows how.
+        comma = comma or _comma_at(line, at)
         if not comma or not line.startswith(comma, at):
             # The end of the list, or another spelling.
             return line[:start] + MARK + line[at:], tuple(cut)
         at += len(comma)
+    # A cut copies the whole line, which a few bytes are not worth.
     if at - start < SHORT:
         return line, ()
     return line[:start] + MARK + comma + line[at:], tuple(cut)
+
+
+def _comma_at(line: bytes, at: int) -> bytes:
+    found = _COMMA.match(line, at)
+    return found[0] if found else b""
 
 
 def _as_in(line: bytes, at: int, message: Message) -> Message | None:
@@ -205,11 +234,16 @@ def _without(
 def _end_of_list(line: bytes, start: int, items: tuple[bytes, ...]) -> int:
     """Where a list ends whose items are known; the start where it is not that list."""
     opened = _OPEN.match(line, start)
-    at = opened.end() if opened else start
-    for place, item in enumerate(items):
-        comma = _COMMA.match(line, at) if place else None
-        at = comma.end() if comma else at
-        if not opened or (place and not comma) or not line.startswith(item, at):
+    if opened is None:
+        return start
+    at = opened.end()
+    for index, item in enumerate(items):
+        if index:
+            comma = _comma_at(line, at)
+            if not comma:
+                return start
+            at += len(comma)
+        if not line.startswith(item, at):
             return start
         at += len(item)
     closed = _CLOSE.match(line, at)
@@ -221,6 +255,7 @@ def _small(
 ) -> Body:
     """The body with parts of its own: the rest would hold the whole line."""
     values = {
+        # Most are left out: a copy of null for each would cost more than all the others.
         name: Raw(bytes(getattr(body, name)))
         for name in SETTINGS
         if bytes(getattr(body, name)) != b"null"

@@ -69,6 +69,7 @@ def _files(path: str) -> Iterator[str]:
         yield path
         return
     for folder, below, names in os.walk(path):
+        # In place, so that the walk follows the order and leaves them out.
         below[:] = sorted(name for name in below if name not in SKIPPED_FOLDERS)
         for name in sorted(names):
             full = os.path.join(folder, name)  # noqa: PTH118
@@ -82,7 +83,9 @@ def _opened(
     with ExitStack() as stack:
         if not hasattr(stream, "peek"):
             stream = stack.enter_context(io.BufferedReader(cast("io.RawIOBase", stream)))
+        # What a file is packed in is told by its content: names lie, and standard input has none.
         head = cast("io.BufferedReader", stream).peek(4)[:4]
+        # Else it would be told as no JSON, which names no way out.
         if head.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise InputError(f"{name} is UTF-16", "save it as UTF-8: iconv -f utf-16 -t utf-8")
         if head.startswith(GZIP):
@@ -101,6 +104,7 @@ def _opened(
 
 def _members(name: str, stream: IO[bytes]) -> Iterator[Source]:
     """The members of a zip archive, each read in place and bounded."""
+    # The directory of an archive stands at its end.
     data = stream if stream.seekable() else io.BytesIO(stream.read(MAX_DOCUMENT))
     try:
         archive = zipfile.ZipFile(data)

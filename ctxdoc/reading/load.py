@@ -99,7 +99,7 @@ class _Reader:
         self.files = 0
         self.records = 0
         self._by_response: dict[tuple[str, str], int] = {}
-        """Places by the ids of response and request, and by the first alone where it has no other."""
+        """Indexes by the ids of response and request, and by the first alone where it has no other."""
 
     def read(self, path: str) -> None:
         try:
@@ -112,20 +112,28 @@ class _Reader:
 
     def read_source(self, source: Source) -> None:
         """Reads one source in the first format that knows it."""
+        # The order of the registry is the precedence: the narrow formats come first.
         form = next((form for form in FORMATS if form.matches(source)), None)
-        if form is None or form.id in LOOSE:
-            reason = refusal(source)
-            if reason:
-                self._add(Skipped(source.name, 1, reason, other=reason == KEPT_BESIDE), None)
-                return
+        reason = refusal(source) if form is None or form.id in LOOSE else ""
+        if reason:
+            self._skip(Skipped(source.name, 1, reason, other=reason == KEPT_BESIDE))
+            return
         source.folding = self.folder
-        read = form.read if form else _read_unknown
+        for item in self._items(source, form.read if form else _read_unknown):
+            if isinstance(item, Skipped):
+                self._skip(item)
+                continue
+            if form is not None:
+                self.formats[form.id] = form
+            self._add(item)
+
+    def _items(self, source: Source, read: Callable[[Source], Iterator[Item]]) -> Iterator[Item]:
+        """What a format reads; a fault that is not of one record ends the file."""
         items = read(source)
         try:
-            for item in items if self.progress is None else self._told(items, source):
-                self._add(item, form)
+            yield from items if self.progress is None else self._told(items, source)
         except UNREADABLE as error:
-            self._add(Skipped(source.name, 1, reason_of(error)), form)
+            yield Skipped(source.name, 1, reason_of(error))
 
     def _told(self, items: Iterator[Item], source: Source) -> Iterator[Item]:
         """The items; progress is told every few of them."""
@@ -133,50 +141,57 @@ class _Reader:
         told = 0
         for count, item in enumerate(items):
             yield item
+            # To ask a file for its position is a call into the system.
             if count % TELL_EVERY == 0:
                 position = source.position()
                 self.progress(position - told)
                 told = position
         self.progress(source.position() - told)
 
-    def _add(self, item: Item, form: Format | None) -> None:
-        if isinstance(item, Skipped):
-            if self.strict and not item.other:
-                raise InputError(_named(item), "leave out --strict to skip such records")
-            self.records += 1
-            self.skipped.append(item)
-            return
+    def _skip(self, item: Skipped) -> None:
+        if self.strict and not item.other:
+            raise InputError(_named(item), "leave out --strict to skip such records")
+        self.records += 1
+        self.skipped.append(item)
+
+    def _add(self, item: Request) -> None:
         self.records += item.records
-        if form is not None:
-            self.formats[form.id] = form
-        item = _with_notes(item)
-        if self.folder is not None:
-            item = self.folder.condensed(item)
-        if item.body is not None and not has_thread(item):
-            item = without_content(item)
-        if not item.id:
-            self.requests.append(item)
-            return
+        item = self._reduced(_with_notes(item))
         earlier = self._earlier(item)
-        if earlier is None:
+        if earlier is not None:
+            self.requests[earlier] = _later(self.requests[earlier], item)
+            return
+        if item.id:
+            # A later record may name the response alone, where a gateway keeps no request id.
             for key in {(item.id, item.headers.get("request-id", "")), (item.id, "")}:
                 self._by_response[key] = len(self.requests)
-            self.requests.append(item)
-        else:
-            self.requests[earlier] = _later(self.requests[earlier], item)
+        self.requests.append(item)
+
+    def _reduced(self, item: Request) -> Request:
+        """A request that holds no more than is asked for later."""
+        if self.folder is not None:
+            item = self.folder.condensed(item)
+        # A thread goes on from what was answered; `stitched` lets go of it then.
+        return item if item.body is None or has_thread(item) else without_content(item)
 
     def _earlier(self, item: Request) -> int | None:
-        """The place of an earlier record of the same response; one that names no request may be of any
-        that has the response's id."""
+        """The index of an earlier record of the same response; one that names no request may be of
+        any that has the response's id."""
+        if not item.id:
+            return None
         name = item.headers.get("request-id", "")
-        earlier = self._by_response.get((item.id or "", name))
-        if earlier is None and name:
-            earlier = self._by_response.get((item.id or "", ""))
-            if earlier is not None and self.requests[earlier].headers.get("request-id"):
-                return None
+        earlier = self._by_response.get((item.id, name))
+        if earlier is None:
+            earlier = self._unnamed(item.id)
         if earlier is None or not _is_same(self.requests[earlier], item):
             return None
         return earlier
+
+    def _unnamed(self, response: str) -> int | None:
+        """The index of an earlier record of a response that names no request."""
+        earlier = self._by_response.get((response, ""))
+        named = earlier is not None and self.requests[earlier].headers.get("request-id")
+        return None if named else earlier
 
 
 def _with_notes(item: Request) -> Request:
@@ -194,6 +209,7 @@ def _is_same(one: Request, two: Request) -> bool:
     """
     if not one.is_same_response(two):
         return False
+    # A transcript tells of a call once more without its body.
     if two.body is None:
         return True
     return one.source != two.source and one.body == two.body
@@ -205,6 +221,7 @@ def _later(one: Request, two: Request) -> Request:
     one = replace(one, records=one.records + two.records)
     if usage[1] <= usage[0]:
         return one
+    # Only one of two records may hold the blocks of the answer.
     response = two.response
     if response and one.response and response.content is NULL:
         response = replace(response, content=one.response.content)

@@ -8,6 +8,7 @@ those of the request itself (message-threads page, 2026-11-02; SDK 2.14.0).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
@@ -32,7 +33,7 @@ class _Thread(Struct):
     previous_message_id: str = ""
 
 
-class _Held(Struct, frozen=True):
+class _HeldThread(Struct, frozen=True):
     """What the API keeps under a response's id."""
 
     body: Body
@@ -48,11 +49,11 @@ class _Shelf:
     """What is held of the requests so far."""
 
     def __init__(self) -> None:
-        self.held: dict[str, _Held | str] = {}
+        self.held: dict[str, _HeldThread | str] = {}
         """By response id; a text says why there is nothing to go on from."""
         self.left = MAX_MESSAGES
 
-    def keep(self, name: str, held: _Held | str) -> None:
+    def keep(self, name: str, held: _HeldThread | str) -> None:
         self.held[name] = held
         if len(self.held) > MAX_THREADS:
             del self.held[next(iter(self.held))]
@@ -69,10 +70,11 @@ def stitched(requests: Iterable[Request]) -> Iterator[Request]:
         if request.body is None or thread.type not in ("create", "continue"):
             yield without_content(request)
             continue
-        previous: _Held | str | None = None
+        previous: _HeldThread | str | None = None
         if thread.type == "continue":
             previous = shelf.held.get(thread.previous_message_id, NOT_IN_LOG)
         found = _joined(request.body, previous, shelf)
+        # Only a response with an id can be gone on from.
         if request.id:
             shelf.keep(
                 request.id, found if isinstance(found, str) else _held(request, found, previous)
@@ -104,10 +106,11 @@ def _thread(request: Request) -> _Thread:
         return _Thread()
 
 
-def _joined(body: Body, held: _Held | str | None, shelf: _Shelf) -> Body | str:
+def _joined(body: Body, held: _HeldThread | str | None, shelf: _Shelf) -> Body | str:
     """The whole body, or why there is none."""
     if held is None or isinstance(held, str):
         return body if held is None else held
+    # Bounded in all: a log of continue requests could ask for a square of its length.
     size = held.size + len(body.messages)
     if size > shelf.left:
         return TOO_LONG
@@ -121,28 +124,47 @@ def _joined(body: Body, held: _Held | str | None, shelf: _Shelf) -> Body | str:
     )
 
 
-def _shown(request: Request, found: Body | str, held: _Held | str | None) -> Request:
+def _shown(request: Request, found: Body | str, held: _HeldThread | str | None) -> Request:
+    # Half a body would be compared as if it were whole.
     if isinstance(found, str):
         return replace(request, notes=(*request.notes, found))
-    if not isinstance(held, _Held):
+    if not isinstance(held, _HeldThread):
         return request
     notes = (*request.notes, NO_RESPONSE) if held.gap else request.notes
     return replace(request, body=found, raw=None, notes=notes)
 
 
-def _held(request: Request, whole: Body, previous: _Held | str | None) -> _Held:
-    before = previous if isinstance(previous, _Held) else None
-    sent = request.body.messages if request.body else []
-    content = request.response.content if request.response else NULL
-    missing = bytes(content) in (b"null", b"[]")
-    said = [] if missing else [Raw(b'{"role":"assistant","content":%b}' % bytes(content))]
-    line = before.line if before else []
-    if before and before.size < len(line):
-        # Another request went on from there already.
-        line = line[: before.size]
-    line += map(_unmarked, sent)
+def _held(request: Request, whole: Body, previous: _HeldThread | str | None) -> _HeldThread:
+    before = previous if isinstance(previous, _HeldThread) else None
+    said = _said(request)
+    line = _line_before(before)
+    line += map(_unmarked, request.body.messages if request.body else ())
     line += said
-    return _Held(body=whole, line=line, size=len(line), gap=missing or bool(before and before.gap))
+    gap = not said or (before is not None and before.gap)
+    return _HeldThread(body=whole, line=line, size=len(line), gap=gap)
+
+
+def _said(request: Request) -> list[Raw]:
+    """The response as the message that follows the request; none where the log has no blocks of it."""
+    content = request.response.content if request.response else NULL
+    if bytes(content) in (b"null", b"[]"):
+        return []
+    return [Raw(b'{"role":"assistant","content":%b}' % bytes(content))]
+
+
+def _line_before(held: _HeldThread | None) -> list[Raw]:
+    """The line that a request goes on from: the same list, of which each request holds a part, so that
+    a thread of n requests is held in the space of its last one."""
+    if held is None:
+        return []
+    # Another request went on from there already.
+    return held.line[: held.size] if held.size < len(held.line) else held.line
+
+
+class _BlockMessage(Struct):
+    """A message whose content is a list of blocks."""
+
+    content: list[dict[str, Raw]]
 
 
 def _unmarked(message: Raw | bytes | Marked) -> Raw:
@@ -152,10 +174,11 @@ def _unmarked(message: Raw | bytes | Marked) -> Raw:
     if _KEY not in bytes(plain):
         return plain  # type: ignore[return-value]
     try:
-        members = msgspec.json.decode(plain, type=dict[str, Raw])
-        blocks = msgspec.json.decode(members["content"], type=list[dict[str, Raw]])
-    except (*_UNREADABLE, KeyError):
+        members: dict[str, Any] = msgspec.json.decode(plain, type=dict[str, Raw])
+        blocks = msgspec.json.decode(plain, type=_BlockMessage).content
+    except _UNREADABLE:
         return plain  # type: ignore[return-value]
+    # Breakpoints are those of each request alone; the API does not keep them.
     for block in blocks:
         block.pop("cache_control", None)
     return Raw(msgspec.json.encode({**members, "content": blocks}))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import chain
@@ -14,21 +13,16 @@ from msgspec import Raw, Struct
 
 from ctxdoc.errors import InputError
 from ctxdoc.reading.deduplicate import Folder
+from ctxdoc.reading.shape import HEAD, shape_of
 from ctxdoc.request.log import Skipped
 
 PIECE = 1 << 20
-HEAD = 256 << 10
-"""Bytes by which a file's format is told."""
 MAX_DOCUMENT = 96 << 20
 """A document longer than this is skipped: the API refuses bodies over 32 MB."""
 MAX_LINE = 2048 << 20
 """A line longer than this ends the reading: a device, or no log at all."""
 FIRST_DOCUMENTS = 8
 """Documents whose shape is looked at."""
-SHAPE_DEPTH = 3
-_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
-"""A string that the end of the head cuts is one token: looking for its end anew at each quote in it
-takes minutes."""
 
 
 class Document(Struct, frozen=True):
@@ -45,6 +39,7 @@ class Walk:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        # Every body file of a folder asks the same two questions.
         self._found: dict[tuple[bytes, tuple[str, ...]], bool] = {}
 
     def mentions(self, word: bytes, except_for: tuple[str, ...]) -> bool:
@@ -109,22 +104,26 @@ class Source:
         if not self._begins_as_json():
             return ()
         found: list[frozenset[str]] = []
+        for line in self._first_lines():
+            whole = _is_whole(line)
+            # A first line that is no document by itself may begin one over several lines.
+            found.append(shape_of(line if whole or found else self.head))
+            if not whole or len(found) == FIRST_DOCUMENTS:
+                break
+        return tuple(found)
+
+    def _first_lines(self) -> Iterator[bytes]:
+        """The lines of the head that begin as JSON, without the end of one that was cut off."""
         lines = self.head.split(b"\n")
         if len(lines) > 1 and lines[0][:1] == b"{" and not _is_whole(lines[0]):
             # A log that was cut at its start, and not a document over several lines.
             lines = lines[1:] if lines[1][:2] == b'{"' and _is_whole(lines[1]) else lines
-        for line in lines:
-            if line.lstrip()[:1] in (b"{", b"["):
-                shape = shape_of(line if _is_whole(line) or found else self.head)
-                found.append(shape)
-                if not _is_whole(line) or len(found) == FIRST_DOCUMENTS:
-                    break
-        return tuple(found)
+        return (line for line in lines if _begins_as_json(line))
 
     def _begins_as_json(self) -> bool:
         """Whether the first line is JSON, or was cut and the second one is."""
         first, _, second = self.head.lstrip().partition(b"\n")
-        return first[:1] in (b"{", b"[") or second.startswith(b'{"')
+        return _begins_as_json(first) or second.startswith(b'{"')
 
     def has(self, *paths: str) -> bool:
         """Whether one of the first documents has all of these paths."""
@@ -133,6 +132,7 @@ class Source:
     @cached_property
     def first(self) -> dict[str, Any]:
         """The first document that is a whole object in the head; empty if none is."""
+        # A document a line, or else one over all of them.
         for line in (*self.head.split(b"\n"), self.head):
             try:
                 value = msgspec.json.decode(line)
@@ -148,12 +148,14 @@ class Source:
         Raises InputError for a line that does not end.
         """
         number = 0
+        # The head is held already; behind it the stream finds the ends of lines by itself.
         while self._left and (line := self._readline()):
             number += 1
             yield number, self._checked(number, line)
         readline = self._stream.readline
         while line := readline(PIECE):
             number += 1
+            # Nearly every line is shorter than a piece, and needs no look at its length.
             if len(line) < PIECE or line.endswith(b"\n"):
                 yield number, line
             else:
@@ -168,6 +170,7 @@ class Source:
     def data(self) -> bytes:
         """The rest of the file; raises InputError when that is over MAX_DOCUMENT."""
         left = self._left[self._at :]
+        # One byte more than is allowed tells a file at the limit from a longer one.
         rest = left + self._stream.read(MAX_DOCUMENT + 1 - len(left))
         self._left, self._at = b"", 0
         if len(rest) > MAX_DOCUMENT:
@@ -177,21 +180,25 @@ class Source:
     def documents(self) -> Iterator[Document | Skipped]:
         """The JSON documents: one a line, one whole file, or the items of an array."""
         lines = self.lines()
-        blank = (row for row in lines if isinstance(row[1], Skipped) or row[1].strip())
-        opened = next(blank, None)
+        opened = next((row for row in lines if _is_something(row[1])), None)
         if opened is None:
             return
         number, first = opened
+        # A first line that is no document begins one over several lines.
         if isinstance(first, bytes) and not _is_whole(first):
             yield from self._whole_file(number, first)
             return
         for at, line in chain([opened], lines):
-            if isinstance(line, Skipped):
-                yield line
-            elif line.lstrip()[:1] == b"[" and _is_whole(line):
-                yield from _items(Document(self.name, at, line))
-            elif line.strip():
-                yield Document(self.name, at, line)
+            yield from self._in_line(at, line)
+
+    def _in_line(self, number: int, line: bytes | Skipped) -> Iterator[Document | Skipped]:
+        """The documents of a line: one, the items of an array, or none in a blank one."""
+        if isinstance(line, Skipped):
+            yield line
+        elif line.lstrip()[:1] == b"[" and _is_whole(line):
+            yield from _items(Document(self.name, number, line))
+        elif line.strip():
+            yield Document(self.name, number, line)
 
     def _readline(self) -> bytes:
         """The next line of what is held; of one over the limit, enough to be seen as such."""
@@ -204,6 +211,7 @@ class Source:
         pieces, size = [left], len(left)
         self._left, self._at = b"", 0
         while piece := self._stream.readline(PIECE):
+            # Counted on, but not held: the line is over the limit, its end has to be found.
             size += len(piece)
             if size - len(piece) <= MAX_DOCUMENT:
                 pieces.append(piece)
@@ -223,16 +231,29 @@ class Source:
         try:
             msgspec.json.decode(data, type=Raw)
         except (msgspec.DecodeError, RecursionError) as error:
-            lines = data.splitlines()
-            if not any(line.startswith(b"{") and _is_whole(line) for line in lines[1:]):
-                yield Skipped(self.name, number, reason_of(error))
-                return
-            for offset, line in enumerate(lines):
-                if line.strip():
-                    yield Document(self.name, number + offset, line)
+            yield from self._around_a_fault(number, data.splitlines(), reason_of(error))
             return
         document = Document(self.name, number, data)
         yield from _items(document) if data.lstrip()[:1] == b"[" else [document]
+
+    def _around_a_fault(
+        self, number: int, lines: list[bytes], reason: str
+    ) -> Iterator[Document | Skipped]:
+        """A text that is no document: its lines, if one of them is one, or else a single Skipped."""
+        if not any(line.startswith(b"{") and _is_whole(line) for line in lines[1:]):
+            yield Skipped(self.name, number, reason)
+            return
+        for offset, line in enumerate(lines):
+            if line.strip():
+                yield Document(self.name, number + offset, line)
+
+
+def _is_something(line: bytes | Skipped) -> bool:
+    return isinstance(line, Skipped) or bool(line.strip())
+
+
+def _begins_as_json(line: bytes) -> bool:
+    return line.lstrip()[:1] in (b"{", b"[")
 
 
 def _items(document: Document) -> Iterator[Document]:
@@ -245,37 +266,9 @@ def _is_whole(line: bytes) -> bool:
     try:
         msgspec.json.decode(line, type=Raw)
     except (msgspec.DecodeError, RecursionError):
+        # Plain text between the lines of a log is no part of a document.
         return not line.lstrip().startswith((b"{", b"["))
     return True
-
-
-def shape_of(data: bytes) -> frozenset[str]:
-    """Dotted member paths of a JSON text that may be cut; see `Source.shapes`."""
-    paths: set[str] = set()
-    stack: list[str] = []
-    key = ""
-    last = b""
-    for found in _TOKEN.finditer(data[:HEAD]):
-        token = found[0]
-        if token in (b"{", b"["):
-            # The items of an array at the top count as documents.
-            named = f"{key}[]" if key else ""
-            stack.append(key if token == b"{" else named)
-            key = ""
-        elif token in (b"}", b"]"):
-            if stack:
-                stack.pop()
-            if not stack:
-                break
-        elif token == b":" and last[:1] == b'"' and len(stack) <= 2 * SHAPE_DEPTH:
-            key = last[1:-1].decode("utf-8", "replace")
-            path = [name for name in (*stack, key) if name]
-            if len(path) <= SHAPE_DEPTH:
-                paths.add(".".join(path))
-        elif token == b",":
-            key = ""
-        last = token
-    return frozenset(paths)
 
 
 def reason_of(error: Exception) -> str:

@@ -54,6 +54,7 @@ class ZstdStream(io.RawIOBase):
                 raise DamagedZstdError(f"damaged zstd data: {error}") from error
             self._is_open = not self._frame.eof
             piece = b"" if self._is_open else self._frame.unused_data
+            # An object reads one frame, and a file that was appended to has several.
             if not self._is_open:
                 self._frame = zstandard.ZstdDecompressor().decompressobj()
         return b"".join(found)

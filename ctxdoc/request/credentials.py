@@ -32,6 +32,7 @@ def without_servers_secrets(servers: Raw) -> Raw:
 
 def without_tool_secrets(tool: Raw) -> Raw:
     """A tool without what opens the server that it stands for."""
+    # Nearly every tool is a function, which has no credentials.
     if b'"mcp"' not in bytes(tool):
         return tool
     return _without(tool)[0] if _is_server(_members(tool)) else tool
@@ -40,6 +41,7 @@ def without_tool_secrets(tool: Raw) -> Raw:
 def without_credentials(body: bytes) -> bytes:
     """A body of which every credential is replaced, the other values to the byte; what holds none, or
     is no body, stays as it is."""
+    # Most bodies hold none, and a search in bytes is far cheaper than decoding them.
     if not any(sign in body for sign in _SIGNS):
         return body
     try:
@@ -47,6 +49,7 @@ def without_credentials(body: bytes) -> bytes:
     except (msgspec.MsgspecError, RecursionError):
         return body
     found = {name: _replaced(name, value) for name, value in members.items()}
+    # The very same bytes: an encoder would change the spelling of what it writes anew.
     if all(found[name] is value for name, value in members.items()):
         return body
     return msgspec.json.encode(found)

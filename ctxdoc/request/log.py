@@ -75,6 +75,7 @@ def missing_of(log: Log) -> tuple[str, ...]:
     After it the notes of the requests, such as a body that could not be read.
     """
     whole = len(log.requests)
+    # Requests hold only few headers, so that none says nothing: the format has to tell.
     lines = [] if Trait.HEADERS in log.traits else [HEADERS]
     for text, is_lacking in MISSING:
         lacking = sum(map(is_lacking, log.requests))

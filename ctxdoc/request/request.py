@@ -155,6 +155,7 @@ class Request(Struct, frozen=True, kw_only=True, gc=False):
     def server_edits(self) -> tuple[ServerEdit, ...] | None:
         """What the API took out of the prompt, as its answer says or a simulation computed; None where
         neither is there."""
+        # The API's own word comes before a computed one.
         answer = self.response or self.simulated
         return answer.edits if answer is not None else None
 
@@ -176,20 +177,14 @@ class Request(Struct, frozen=True, kw_only=True, gc=False):
     def is_same_response(self, other: Request) -> bool:
         """Whether both tell of one response by its id; one that a recorder blotted out names none, nor does
         one that two files give to responses with other counters."""
+        # Recorders that blot ids out give many responses one id.
         if not self.id or self.id != other.id or BLOTTED in self.id.lower():
             return False
-        one, two = self.usage, other.usage
-        if (
-            one is None
-            or two is None
-            or (self.source == other.source and not (self.body and other.body))
-        ):
+        # A transcript writes the counters of an answer anew with each record of it.
+        if self.source == other.source and not (self.body and other.body):
             return True
-        return (one.uncached, one.cache_read, one.cache_write) == (
-            two.uncached,
-            two.cache_read,
-            two.cache_write,
-        )
+        one, two = self.usage, other.usage
+        return one is None or two is None or one.prompt_parts == two.prompt_parts
 
     @property
     def place(self) -> tuple[tuple[str, str], ...]:

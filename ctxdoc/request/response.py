@@ -92,6 +92,7 @@ def has_server_blocks(content: Raw) -> bool:
     what the API itself put behind the prompt of the request."""
     if not _SERVER_BLOCK.search(bytes(content)):
         return False
+    # A text may hold such a word: only the decoded types tell.
     try:
         blocks = msgspec.json.decode(content, type=list[_Block])
     except (msgspec.MsgspecError, RecursionError):

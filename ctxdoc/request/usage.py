@@ -41,6 +41,11 @@ class Usage(Struct, frozen=True, kw_only=True, gc=False):
         return self.cache_write_5m + self.cache_write_1h
 
     @property
+    def prompt_parts(self) -> tuple[int, int, int]:
+        """The parts of the prompt: uncached, read and written."""
+        return self.uncached, self.cache_read, self.cache_write
+
+    @property
     def input(self) -> int:
         """The whole prompt."""
         return self.uncached + self.cache_read + self.cache_write

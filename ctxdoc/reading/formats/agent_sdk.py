@@ -144,6 +144,7 @@ class _Run:
     def add(self, number: int, data: Any) -> Item | None:
         """Takes a message in; the answer that is complete with it, or why it is part of none."""
         try:
+            # One way in for both: the values of YAML are written as JSON first.
             text = data if isinstance(data, bytes | Raw) else msgspec.json.encode(data)
             entry = msgspec.json.decode(text, type=_Entry)
             self._notes.add(_session(entry), *self._events(entry, text))
@@ -157,6 +158,7 @@ class _Run:
         if message is None:
             why = "sums of a whole run" if entry.type == "result" else "no answer of a model"
             return Skipped(self.source, number, why, other=True)
+        # The SDK repeats an answer for each of its blocks.
         if self._answers.merge(message):
             return None
         part = Part(number, session, message, at=entry.timestamp)
@@ -165,30 +167,41 @@ class _Run:
 
     def _events(self, entry: _Entry, text: bytes | Raw) -> Iterator[Event]:
         """What a message between two answers tells."""
-        if entry.type == "user" and RESULT not in bytes(text):
-            yield Event.USER_TURN
-        elif entry.type == "system" and text_of(entry.subtype) in BOUNDARIES:
-            yield BOUNDARIES[entry.subtype]
-        elif entry.type == "system" and entry.subtype == "init":
-            session, there = _session(entry), (_names(entry.tools), _names(entry.mcp_servers))
-            if there != self._tools.setdefault(session, there):
-                self._tools[session] = there
+        match entry.type, text_of(entry.subtype):
+            case "user", _ if RESULT not in bytes(text):
+                yield Event.USER_TURN
+            case "system", kind if kind in BOUNDARIES:
+                yield BOUNDARIES[kind]
+            case "system", "init" if self._has_other_tools(entry):
                 yield Event.TOOLS
+
+    def _has_other_tools(self, entry: _Entry) -> bool:
+        """Whether the tools and servers are others than the session had before."""
+        session, there = _session(entry), (_names(entry.tools), _names(entry.mcp_servers))
+        before = self._tools.setdefault(session, there)
+        self._tools[session] = there
+        return bool(there != before)
 
     def _partial(self, session: str, entry: _Entry) -> Message | None:
         """The answer of a stream event, with the counters up to there."""
         event = entry.event
         if entry.type != "stream_event" or event is None:
             return None
-        if event.type == "message_start" and event.message is not None:
-            self._started[session] = event.message
-            return event.message
-        if event.type != "message_delta" or event.usage is None or session not in self._started:
-            return None
-        started = self._started.pop(session)
-        usage = msgspec.json.decode(started.usage, type=dict[str, Any])
-        usage.update((name, value) for name, value in event.usage.items() if value is not None)
-        return replace(started, usage=Raw(msgspec.json.encode(usage)))
+        match event:
+            case _Event(type="message_start", message=Message() as message):
+                self._started[session] = message
+                return message
+            case _Event(type="message_delta", usage=dict() as counted):
+                started = self._started.pop(session, None)
+                return started and _with_counters(started, counted)
+        return None
+
+
+def _with_counters(started: Message, counted: dict[str, Any]) -> Message:
+    """An answer with its last counters: those that the end does not repeat are as at the start."""
+    usage = msgspec.json.decode(started.usage, type=dict[str, Any])
+    usage.update((name, value) for name, value in counted.items() if value is not None)
+    return replace(started, usage=Raw(msgspec.json.encode(usage)))
 
 
 def _names(listed: Any) -> list[str]:

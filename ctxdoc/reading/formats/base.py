@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -13,7 +14,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from ctxdoc.reading.deduplicate import Folded, Folder
+from ctxdoc.reading.deduplicate import FoldedLine, Folder
 from ctxdoc.reading.source import Document, Source, reason_of
 from ctxdoc.request.credentials import BODY_SECRETS, without_servers_secrets, without_tool_secrets
 from ctxdoc.request.log import Skipped, Trait
@@ -95,18 +96,20 @@ def by_record(read: Callable[[Document], Item]) -> Callable[[Source], Iterator[I
 def _read_folded(read: Callable[[Document], Item], document: Document, folder: Folder) -> Item:
     line = bytes(document.data)
     folded = folder.fold(line)
+    # Read without what was cut out; a record that fails so is read again as it stands.
     if folded.data is not line:
         item: Item | None = None
         with suppress(*UNREADABLE):
             item = _read_utf8(read, Document(document.source, document.line, folded.data))
         if isinstance(item, Request):
+            # None says that a mark stands where no part belongs: the cut was wrong.
             item = folder.unfold(item, folded, line)
             if item is not None:
                 return item
     item = _read_utf8(read, document)
     if isinstance(item, Skipped) or item.body is None:
         return item
-    return folder.unfold(item, Folded(line), line) or item
+    return folder.unfold(item, FoldedLine(line), line) or item
 
 
 def _read_utf8(read: Callable[[Document], Item], document: Document) -> Item:
@@ -129,6 +132,7 @@ def by_entry(
 def _is_utf8(data: bytes | Raw) -> bool:
     """Checked here: the parts of a body are decoded later, one by one."""
     text = bytes(data)
+    # No text has to be made for this, and nearly every line is so.
     if text.isascii():
         return True
     try:
@@ -153,6 +157,7 @@ def read_body(raw: Raw | bytes) -> Body:
     """A Messages API body without the credentials in it; raises msgspec.DecodeError for anything else."""
     body = msgspec.json.decode(raw, type=Body)
     body = _without_credentials(body)
+    # A second pass over the text: the first one passes over members that have no field.
     members = msgspec.json.decode(raw, type=dict[str, Raw])
     if members.keys() <= EXPECTED:
         return replace(body, others=()) if body.others else body
@@ -161,16 +166,15 @@ def read_body(raw: Raw | bytes) -> Body:
 
 
 def _without_credentials(body: Body) -> Body:
-    servers, tools = body.mcp_servers, body.tools
+    servers = body.mcp_servers
     if servers is not NULL:
         servers = without_servers_secrets(servers)
-    if tools:
-        tools = tuple([without_tool_secrets(tool) for tool in tools])
-    if servers is body.mcp_servers and all(
-        one is two for one, two in zip(tools or (), body.tools or (), strict=True)
-    ):
+    tools = tuple([without_tool_secrets(tool) for tool in body.tools or ()])
+    # The same objects come back where nothing was taken out: mostly the body stays as it is.
+    kept = all(map(operator.is_, tools, body.tools or ()))
+    if servers is body.mcp_servers and kept:
         return body
-    return replace(body, mcp_servers=servers, tools=tools)
+    return replace(body, mcp_servers=servers, tools=body.tools if kept else tools)
 
 
 def read_time(value: Any) -> datetime | None:
@@ -180,7 +184,7 @@ def read_time(value: Any) -> datetime | None:
     """
     try:
         at = _time(value)
-    except (ValueError, OverflowError, OSError, TypeError):
+    except (ValueError, OverflowError, OSError):
         return None
     if at is None:
         return None
@@ -188,21 +192,30 @@ def read_time(value: Any) -> datetime | None:
 
 
 def _time(value: Any) -> datetime | None:
-    if isinstance(value, datetime):
-        return (value if value.tzinfo else value.replace(tzinfo=UTC)).astimezone(UTC)
-    if isinstance(value, str):
-        try:
-            at = datetime.fromisoformat(value)
-        except ValueError:
-            from email.utils import parsedate_to_datetime  # a slow import, for few logs
+    match value:
+        case datetime():
+            at = value
+        case str():
+            at = _spelled(value)
+        case bool():
+            return None
+        case int() | float():
+            # Seconds reach this number in the year 5138.
+            return datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
+        case _:
+            return None
+    if at.tzinfo is UTC:
+        return at
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
 
-            at = parsedate_to_datetime(value)
-        if at.tzinfo is UTC:
-            return at
-        return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
-    return None
+
+def _spelled(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        from email.utils import parsedate_to_datetime  # a slow import, for few logs
+
+        return parsedate_to_datetime(text)
 
 
 def read_duration(milliseconds: Any) -> float | None:

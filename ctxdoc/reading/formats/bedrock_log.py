@@ -139,6 +139,7 @@ def _headers(record: _Record) -> dict[str, str]:
 def _body(record: _Record, notes: list[str]) -> Body | None:
     sent = record.input or _Input()
     if bytes(sent.input_body_json) == b"null":
+        # Its counters are in the record all the same.
         if sent.input_body_s3_path:
             notes.append("the body is a file of its own in S3 (inputBodyS3Path)")
         return None
@@ -157,18 +158,24 @@ def _body(record: _Record, notes: list[str]) -> Body | None:
 
 
 def _response(record: _Record, notes: list[str]) -> Response | None:
-    response = None
-    output = record.output or _Output()
-    try:
-        response = read_answer(bytes(output.output_body_json))
-    except UNREADABLE as error:
-        if bytes(output.output_body_json) != b"null":
-            notes.append(f"response not used: {reason_of(error)}")
+    response = _answer(record.output or _Output(), notes)
     counted = _counted(record, notes)
+    # The counters in the answer know the lifetimes of the writes, those beside it do not.
     if counted is not None and (response is None or response.usage is None):
         response = replace(response or Response(), usage=counted)
     failure = text_of(record.error_code)
     return replace(response or Response(), error=failure) if failure else response
+
+
+def _answer(output: _Output, notes: list[str]) -> Response | None:
+    body = bytes(output.output_body_json)
+    if body == b"null":
+        return None
+    try:
+        return read_answer(body)
+    except UNREADABLE as error:
+        notes.append(f"response not used: {reason_of(error)}")
+        return None
 
 
 def _counted(record: _Record, notes: list[str]) -> Usage | None:
@@ -180,6 +187,7 @@ def _counted(record: _Record, notes: list[str]) -> Usage | None:
         "written": sent.cache_write_input_token_count,
         "output": output.output_token_count,
     }
+    # Zero is a count; without either there was no answer.
     if values["input"] is None and values["output"] is None:
         return None
     try:

@@ -43,7 +43,8 @@ from ctxdoc.reading.formats.shared.transcript import (
     Notes,
     Part,
 )
-from ctxdoc.reading.source import Source, reason_of, shape_of
+from ctxdoc.reading.shape import shape_of
+from ctxdoc.reading.source import Source, reason_of
 from ctxdoc.request.log import Skipped, Trait
 from ctxdoc.request.request import Event
 from ctxdoc.request.response import NULL

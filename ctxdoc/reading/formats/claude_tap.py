@@ -53,13 +53,13 @@ MAX_RECORDS = 1 << 30
 """Bytes that all references of one compact trace may stand for."""
 
 
-class _Sent(Struct):
+class _RecordedRequest(Struct):
     path: str
     headers: Any = None
     body: Any = None
 
 
-class _Got(Struct):
+class _RecordedResponse(Struct):
     status: Any = None
     headers: Any = None
     body: Any = None
@@ -67,8 +67,8 @@ class _Got(Struct):
 
 
 class _Record(Struct):
-    request: _Sent
-    response: _Got | None = None
+    request: _RecordedRequest
+    response: _RecordedResponse | None = None
     timestamp: Any = None
     duration_ms: Any = None
     upstream_base_url: str = ""
@@ -129,6 +129,7 @@ class _Blobs:
                 return [walk(item) for item in value]
             if not isinstance(value, dict):
                 return value
+            # Only an object of that one member is a reference; a prompt may speak of one.
             if value.keys() == {BLOB}:
                 return msgspec.json.decode(self._payload(value[BLOB], end))
             return {key: walk(item) for key, item in value.items()}
@@ -141,6 +142,7 @@ class _Blobs:
             raise ValueError(f"the compact trace has no part {name[:20]}")
         payload = self._payloads[name]
         size = len(bytes(payload))
+        # A part may be named any number of times: what it stands for is counted each time.
         if self._left - size < end:
             raise ValueError("the record unpacks to more than a request can be")
         self._left -= size
@@ -148,7 +150,7 @@ class _Blobs:
 
 
 def _request(source: str, line: int, record: _Record) -> Item:
-    sent, got = record.request, record.response or _Got()
+    sent, got = record.request, record.response or _RecordedResponse()
     duration = read_duration(record.duration_ms)
     return request_of(
         HttpExchange(

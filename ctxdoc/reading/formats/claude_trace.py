@@ -28,8 +28,8 @@ from msgspec.structs import replace
 from ctxdoc.reading.formats.base import Format, Item, by_document, read_duration, read_time
 from ctxdoc.reading.formats.shared.exchange_record import (
     ExchangeRecord,
-    Got,
-    Sent,
+    RecordedRequest,
+    RecordedResponse,
     exchange_of,
 )
 from ctxdoc.reading.formats.shared.wire import request_of
@@ -37,19 +37,19 @@ from ctxdoc.reading.source import Document, Source
 from ctxdoc.request.log import Trait
 
 
-class _Sent(Sent):
+class _RecordedRequest(RecordedRequest):
     timestamp: Any = None
 
 
-class _Got(Got):
+class _RecordedResponse(RecordedResponse):
     status_code: Any = None
     timestamp: Any = None
     body_raw: Any = None
 
 
 class _Record(ExchangeRecord):
-    request: _Sent
-    response: _Got | None = None
+    request: _RecordedRequest
+    response: _RecordedResponse | None = None
 
 
 def _matches(source: Source) -> bool:
@@ -58,10 +58,11 @@ def _matches(source: Source) -> bool:
 
 def _read(document: Document) -> Item:
     record = msgspec.json.decode(document.data, type=_Record)
-    sent, got = record.request, record.response or _Got()
+    sent, got = record.request, record.response or _RecordedResponse()
     return request_of(
         replace(
             exchange_of(document.source, document.line, sent, got),
+            # A streamed answer is kept as the text of its events.
             answer=got.body_raw if got.body is None else got.body,
             status=got.status_code,
             at=read_time(sent.timestamp),

@@ -105,6 +105,7 @@ def _read(document: Document) -> Item:
 
 def _response(values: Values) -> Response | None:
     usage = values.get("usage")
+    # Some write the counters beside the model, without a `usage` around them.
     stated = usage if isinstance(usage, Mapping) and usage else values
     found = response_of({"id": _answer_id(values), "error": values.get("error"), "usage": stated})
     return found if found.usage is not None or found.error else None
@@ -113,6 +114,7 @@ def _response(values: Values) -> Response | None:
 def _answer_id(values: Values) -> str:
     """The id of the answer; an `id` of another kind may be that of a row, a user or a session."""
     named = text_of(_first(values, ("response_id", "message_id")))
+    # An id of a row, taken for that of an answer, would make two records one request.
     own = text_of(values.get("id"))
     return named or (own if own.startswith(ANSWER_IDS) else "")
 

@@ -51,6 +51,7 @@ def _seconds(span: Any) -> float | None:
     """Go's spelling of a time span, such as `1m2.5s`; None for anything else."""
     text = text_of(span)[:80]
     parts = SPAN.findall(text)
+    # Whatever the pattern passed over makes it another text than a time span.
     if not parts or "".join(number + unit for number, unit in parts) != text:
         return None
     return read_duration(sum(float(number) * MILLISECONDS[unit] for number, unit in parts))

@@ -46,21 +46,21 @@ class _Content(Struct):
     encoding: str | None = None
 
 
-class _Sent(Struct, rename="camel"):
+class _RecordedRequest(Struct, rename="camel"):
     url: str
     headers: Any = None
     post_data: _Content | None = None
 
 
-class _Got(Struct):
+class _RecordedResponse(Struct):
     status: Any = None
     headers: Any = None
     content: _Content | None = None
 
 
 class _Entry(Struct, rename="camel"):
-    request: _Sent
-    response: _Got | None = None
+    request: _RecordedRequest
+    response: _RecordedResponse | None = None
     started_date_time: Any = None
     time: Any = None
 
@@ -84,7 +84,7 @@ def _read(document: Document) -> Iterator[Item]:
 
 def _read_entry(source: str, number: int, raw: Raw | bytes) -> Item:
     entry = msgspec.json.decode(raw, type=_Entry)
-    sent, got = entry.request, entry.response or _Got()
+    sent, got = entry.request, entry.response or _RecordedResponse()
     return request_of(
         HttpExchange(
             source=source,
@@ -107,6 +107,7 @@ def _data(content: _Content | None) -> bytes | str | None:
     if content is None or content.encoding != "base64":
         return content.text if content else None
     data = read_base64(content.text)
+    # Only a compressed body has pieces; a plain one begins with an object or an event.
     if not data.startswith(b'["'):
         return data
     pieces = msgspec.json.decode(data, type=list[str])

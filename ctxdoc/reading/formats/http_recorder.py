@@ -29,19 +29,23 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from ctxdoc.reading.formats.base import Format, Item, by_document, by_entry, read_base64, read_time
-from ctxdoc.reading.formats.shared.exchange_record import Got, Sent, exchange_of
+from ctxdoc.reading.formats.shared.exchange_record import (
+    RecordedRequest,
+    RecordedResponse,
+    exchange_of,
+)
 from ctxdoc.reading.formats.shared.wire import request_of
 from ctxdoc.reading.source import Document, Source
 from ctxdoc.request.log import Skipped, Trait
 
 
-class _Got(Got):
+class _RecordedResponse(RecordedResponse):
     body_encoding: Any = msgspec.field(name="bodyEncoding", default=None)
 
 
 class _Interaction(Struct):
-    request: Sent | None = None
-    response: _Got | None = None
+    request: RecordedRequest | None = None
+    response: _RecordedResponse | None = None
     transport: str = "http"
 
 
@@ -62,6 +66,7 @@ def _matches(source: Source) -> bool:
 
 def _read(document: Document) -> Iterator[Item]:
     cassette = msgspec.json.decode(document.data, type=_Cassette)
+    # The time of a recording is that of its end: with one call only it is near enough.
     alone = len(cassette.interactions) == 1
     at = read_time(cassette.metadata.recorded_at) if cassette.metadata and alone else None
 
@@ -73,7 +78,7 @@ def _read(document: Document) -> Iterator[Item]:
 
 def _read_interaction(source: str, number: int, raw: Raw | bytes, at: datetime | None) -> Item:
     interaction = msgspec.json.decode(raw, type=_Interaction)
-    sent, got = interaction.request, interaction.response or _Got()
+    sent, got = interaction.request, interaction.response or _RecordedResponse()
     if sent is None:
         return Skipped(
             source, number, f"no request over HTTP: {interaction.transport[:80]}", other=True

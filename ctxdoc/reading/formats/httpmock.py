@@ -62,6 +62,7 @@ def _exchange(source: Source, entry: Entry) -> HttpExchange:
 
 def _body(part: Mapping[str, Any]) -> Any:
     """The body as text, as bytes where it is no text, or as values in a mock written by hand."""
+    # Bodies that are no UTF-8, such as compressed ones, stand under a name of their own.
     packed = part.get("body_base64")
     if isinstance(packed, str):
         return b64decode(packed)

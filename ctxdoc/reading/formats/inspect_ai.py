@@ -130,6 +130,7 @@ def _read_document(document: Document, before: int, budget: _Budget) -> Iterator
 def _samples(document: Document) -> list[Raw]:
     """The samples of a log, or the one that a member of an archive is; none in its other members."""
     samples = msgspec.json.decode(document.data, type=_Log).samples
+    # A whole log has a list of them; a member of an archive is one.
     if samples is not None:
         return samples
     sample = msgspec.json.decode(document.data, type=_Sample)
@@ -164,6 +165,7 @@ def _read_event(at: Document, session: str, kept: _Resolver) -> Item:
     if body is None and response is None:
         reason = notes[0] if notes else "neither a body nor counters of a call"
         return Skipped(at.source, at.line, reason)
+    # Inspect dates an event when the call starts, and notes when it was complete.
     start = read_time(event.timestamp)
     exchange = HttpExchange(
         source=at.source,
@@ -235,6 +237,7 @@ class _Resolver:
             return None
         try:
             self.budget.start()
+            # The pool holds what the request itself leaves out.
             whole = {**stated, **self._pooled(call)}
             return {name: self._resolved(value) for name, value in whole.items()}
         except UNREADABLE as error:
@@ -249,6 +252,7 @@ class _Resolver:
         for start, end in msgspec.convert(call["call_refs"], list[tuple[int, int]]):
             if not 0 <= start <= end <= len(self.calls):
                 raise ValueError("its messages are not in the sample")
+            # Before the copy is made: two numbers may ask for the whole pool again and again.
             self.budget.take((end - start) * VALUE)
             messages += self.calls[start:end]
         return {text_of(call.get("call_key")) or "messages": messages}

@@ -96,6 +96,7 @@ def _rows(values: Values) -> list[Any] | None:
     """The observations of a page or of a trace; None for one that stands alone."""
     page = values.get("data")
     inner = page if isinstance(page, Mapping) else values
+    # A trace holds them itself; the pages of the API hold a list as their data.
     rows = inner.get("observations") if "observations" in inner else page
     return rows if isinstance(rows, list) else None
 
@@ -120,23 +121,29 @@ def _read_row(place: Document, row: Any, around: Values) -> Item:
 
 
 def _request(place: Document, row: Values, around: Values) -> Item:
-    response = _response(row)
-    stated = _value(row.get("input"))
+    response, stated = _response(row), _value(row.get("input"))
     body = dict(stated) if isinstance(stated, Mapping) and is_messages_body(stated) else None
     if body is None and response.usage is None and not response.error:
         return Skipped(place.source, place.line, "neither a body nor counters of a call")
+    found = answered(_exchange(place, row, around, body), response, INPUT_NOTE if stated else "")
+    model = text_of(_of(row, "model", "providedModelName")) or found.model
+    return replace(found, model=model, cost_reported=read_cost(_cost(row)))
+
+
+def _exchange(
+    place: Document, row: Values, around: Values, body: dict[str, Any] | None
+) -> HttpExchange:
     start = read_time(_of(row, "startTime"))
-    exchange = HttpExchange(
+    # A trace has the session for all of its observations, and stands for one where it has none.
+    session = _of(row, "sessionId") or _of(around, "sessionId") or _of(row, "traceId")
+    return HttpExchange(
         source=place.source,
         line=place.line,
         request=body,
         at=start,
         duration=between(start, read_time(_of(row, "endTime"))),
-        session=text_of(_of(row, "sessionId") or _of(around, "sessionId") or _of(row, "traceId")),
+        session=text_of(session),
     )
-    found = answered(exchange, response, INPUT_NOTE if stated else "")
-    model = text_of(_of(row, "model", "providedModelName")) or found.model
-    return replace(found, model=model, cost_reported=read_cost(_cost(row)))
 
 
 def _response(row: Values) -> Response:

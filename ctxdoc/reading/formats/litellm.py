@@ -98,6 +98,7 @@ def read_record(document: Document, values: Values) -> Item:
 def _no_call(record: Values) -> str:
     """Why a record is no call of a language model; empty if it is one."""
     kind = text_of(record.get("call_type"))
+    # Spelled with a prefix for asynchronous calls, such as `aembedding`.
     if any(part in kind for part in OTHER_CALLS):
         return f"calls no language model: {kind[:40]}"
     if record.get("cache_hit") in (True, "True", "true"):
@@ -109,6 +110,7 @@ def _response(record: Values) -> Response | None:
     """The answer with the best counters of the record; None if it holds neither."""
     stated = record.get("response")
     answer = stated if isinstance(stated, Mapping) else {}
+    # The counters are looked for in three places, of which the answer is the first.
     found = response_of({**answer, "usage": None})
     usage = _usage(record, answer)
     error = found.error or _error(record)
@@ -120,6 +122,7 @@ def _response(record: Values) -> Response | None:
 def _usage(record: Values, answer: Values) -> Usage | None:
     """Counters of the answer, else those beside it, else the totals, which know of no cache."""
     beside = _part(_part(record, "metadata"), "usage_object")
+    # The last ones are sums without the cached part.
     for stated in (_part(answer, "usage"), beside, record):
         found = counters.any_of(stated)
         if found is not None:
@@ -136,6 +139,7 @@ def _error(record: Values) -> str:
 def _times(record: Values) -> tuple[datetime | None, float | None]:
     """Start and duration; a completion log notes the end of the call and how long it took."""
     at, end = read_time(record.get("startTime")), read_time(record.get("endTime"))
+    # A callback has the start; a completion log only the end and how long it took.
     if at is not None:
         return at, between(at, end)
     took = record.get("latency_sec")

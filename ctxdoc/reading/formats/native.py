@@ -68,6 +68,7 @@ def _matches(source: Source) -> bool:
 
 def _read(document: Document) -> Item:
     record = msgspec.json.decode(document.data, type=_Record)
+    # The recorder notes calls that it only passes on.
     if bytes(record.request) == b"null" and isinstance(record.path, str):
         reason = f"a call to {record.path}"
         return Skipped(document.source, document.line, reason, other=True)

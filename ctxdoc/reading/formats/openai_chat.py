@@ -87,6 +87,7 @@ def _is_body(source: Source) -> bool:
 
 def _read(document: Document) -> Item:
     values = msgspec.json.decode(document.data, type=dict[str, Any])
+    # A long first record is cut in the head, where its later members would tell it.
     if litellm.is_record(values):
         return litellm.read_record(document, values)
     if "request" in values:

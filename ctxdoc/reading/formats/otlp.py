@@ -35,6 +35,7 @@ from ctxdoc.reading.formats.base import UNREADABLE, Format, Item, between, read_
 from ctxdoc.reading.formats.shared import tracked_usage
 from ctxdoc.reading.formats.shared import usage as counters
 from ctxdoc.reading.formats.shared.body_kind import is_messages_body
+from ctxdoc.reading.formats.shared.members import objects_in
 from ctxdoc.reading.formats.shared.wire import HttpExchange, answered
 from ctxdoc.reading.source import Document, Source, reason_of
 from ctxdoc.request.log import Skipped, Trait
@@ -101,34 +102,30 @@ def _read_document(document: Document, before: int) -> Iterator[Item]:
     found = [_call_or_skipped(place, span) for place, span in zip(places, spans, strict=True)]
     sums = _around([call for call in found if isinstance(call, _Call)], spans)
     for place, call in zip(places, found, strict=True):
-        if isinstance(call, Skipped):
-            yield call
-        elif call.id in sums:
-            reason = "a trace span around other calls: its counters are their sum"
-            yield Skipped(place.source, place.line, reason, other=True)
-        else:
-            yield _request(place, call)
+        yield call if isinstance(call, Skipped) else _item(place, call, sums)
+
+
+def _item(place: Document, call: _Call, sums: frozenset[str]) -> Item:
+    """The request of a call; the counters of a trace span around others would count these twice."""
+    if call.id in sums:
+        reason = "a trace span around other calls: its counters are their sum"
+        return Skipped(place.source, place.line, reason, other=True)
+    return _request(place, call)
 
 
 def _spans(values: Values) -> Iterator[Values]:
     """The trace spans of an export; `instrumentationLibrarySpans` is the name before 2022."""
-    for resource in _rows(values.get("resourceSpans")):
-        for scope in _rows(
-            resource.get("scopeSpans") or resource.get("instrumentationLibrarySpans")
-        ):
-            yield from _rows(scope.get("spans"))
-
-
-def _rows(value: Any) -> Iterator[Values]:
-    return (
-        (row for row in value if isinstance(row, Mapping)) if isinstance(value, list) else iter(())
-    )
+    for resource in objects_in(values.get("resourceSpans")):
+        old = resource.get("instrumentationLibrarySpans")
+        for scope in objects_in(resource.get("scopeSpans") or old):
+            yield from objects_in(scope.get("spans"))
 
 
 def _call_or_skipped(place: Document, span: Values) -> _Call | Skipped:
     try:
         attributes: dict[str, Any] = {}
-        for holder in (*_rows(span.get("events")), span):
+        # Older conventions put prompts into events; what the span itself says wins.
+        for holder in (*objects_in(span.get("events")), span):
             attributes.update(_attributes(holder))
         operation = text_of(attributes.get(OPERATION))
         if operation and operation not in CALLS:
@@ -138,6 +135,7 @@ def _call_or_skipped(place: Document, span: Values) -> _Call | Skipped:
         usage = tracked_usage.otel(attributes)
     except UNREADABLE as error:
         return Skipped(place.source, place.line, reason_of(error))
+    # A call that failed may have no counters; its operation still names it.
     if usage is None and not operation:
         named = text_of(span.get("name"))[:40]
         return Skipped(
@@ -149,7 +147,7 @@ def _call_or_skipped(place: Document, span: Values) -> _Call | Skipped:
 def _attributes(holder: Values) -> dict[str, Any]:
     """Attributes as plain values; lists and objects stay in their OTLP form."""
     found: dict[str, Any] = {}
-    for row in _rows(holder.get("attributes")):
+    for row in objects_in(holder.get("attributes")):
         value = row.get("value")
         if isinstance(value, Mapping):
             found[text_of(row.get("key"))] = _plain(value)
@@ -174,6 +172,7 @@ def _around(calls: list[_Call], spans: list[Values]) -> frozenset[str]:
     parents = {text_of(s.get("spanId")): text_of(s.get("parentSpanId")) for s in spans}
     around: set[str] = set()
     for call in calls:
+        # Up to where another call has been already: trace spans that name each other end too.
         above = call.parent if call.usage is not None else ""
         while above and above not in around:
             around.add(above)

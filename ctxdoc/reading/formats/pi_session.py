@@ -22,7 +22,6 @@ Privacy
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -33,8 +32,8 @@ from ctxdoc.reading.formats.base import (
     UNREADABLE,
     Format,
     Item,
+    between,
     read_cost,
-    read_duration,
     read_time,
     text_of,
 )
@@ -104,16 +103,22 @@ class _Session:
         self._note(line)
         item = _item(self.source, number, line, self._name)
         if not isinstance(item, Request) or item.refused or not item.usage or not item.usage.input:
+            # What was noted so far is for the next one that reached the model.
             return item
-        if self._ended and Event.USER_TURN not in self._events:
-            self._turn_level = self._level
-        if self._sent_level is not None and self._turn_level != self._sent_level:
+        if self._has_new_level():
             self._events[Event.THINKING] = None
-        self._sent_level = self._turn_level
         self._ended = line.message is None or line.message.stop_reason != "toolUse"
         item = replace(item, events=tuple(self._events))
         self._events = {}
         return item
+
+    def _has_new_level(self) -> bool:
+        """Whether thinking is at another level than in the request before."""
+        # A turn may begin without a word of the user's: the level is then the one that is set.
+        if self._ended and Event.USER_TURN not in self._events:
+            self._turn_level = self._level
+        before, self._sent_level = self._sent_level, self._turn_level
+        return before is not None and before != self._turn_level
 
     def _note(self, line: _Line) -> None:
         match line.type:
@@ -132,13 +137,9 @@ class _Session:
 def _item(source: str, number: int, line: _Line, session: str) -> Item:
     message = line.message
     if line.type != "message" or message is None:
-        return Skipped(
-            source, number, f"no call: {text_of(line.type)[:40] or 'no type'}", other=True
-        )
+        return _no_call(source, number, text_of(line.type) or "no type")
     if message.role != "assistant":
-        return Skipped(
-            source, number, f"no call: {text_of(message.role)[:40] or 'no role'}", other=True
-        )
+        return _no_call(source, number, text_of(message.role) or "no role")
     if not isinstance(message.usage, dict):
         return Skipped(source, number, "an answer without counters")
     usage = _usage(message.usage)
@@ -150,7 +151,7 @@ def _item(source: str, number: int, line: _Line, session: str) -> Item:
         model=text_of(message.model),
         body=None,
         at=started or ended,
-        duration=_between(started, ended),
+        duration=between(started, ended),
         session=session,
         response=Response(
             id=text_of(message.response_id),
@@ -160,6 +161,10 @@ def _item(source: str, number: int, line: _Line, session: str) -> Item:
         ),
         cost_reported=read_cost(counters.part(message.usage, "cost").get("total")),
     )
+
+
+def _no_call(source: str, number: int, kind: str) -> Skipped:
+    return Skipped(source, number, f"no call: {kind[:40]}", other=True)
 
 
 def _usage(usage: counters.Counters) -> Usage:
@@ -178,12 +183,6 @@ def _error(message: _Message, usage: Usage) -> str:
     if message.stop_reason not in {"error", "aborted"} or usage.input or usage.output:
         return ""
     return text_of(message.error_message) or message.stop_reason
-
-
-def _between(started: datetime | None, ended: datetime | None) -> float | None:
-    if started is None or ended is None:
-        return None
-    return read_duration((ended - started).total_seconds() * 1000)
 
 
 FORMAT = Format(

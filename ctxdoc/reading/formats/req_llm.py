@@ -26,7 +26,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ctxdoc.reading.formats.base import Format, Item, by_document, read_base64, read_time
-from ctxdoc.reading.formats.shared.exchange_record import ExchangeRecord, Sent, exchange_of
+from ctxdoc.reading.formats.shared.exchange_record import (
+    ExchangeRecord,
+    RecordedRequest,
+    exchange_of,
+)
 from ctxdoc.reading.formats.shared.wire import request_of
 from ctxdoc.reading.source import Document, Source
 from ctxdoc.request.log import Trait
@@ -36,12 +40,12 @@ class _Piece(Struct):
     b64: str
 
 
-class _Sent(Sent):
+class _RecordedRequest(RecordedRequest):
     body: _Piece = msgspec.field(default_factory=lambda: _Piece(""))
 
 
 class _Record(ExchangeRecord):
-    request: _Sent
+    request: _RecordedRequest
     chunks: list[_Piece] | None = None
     captured_at: Any = None
 
@@ -57,6 +61,7 @@ def _read(document: Document) -> Item:
     return request_of(
         replace(
             exchange,
+            # These are the bytes that were sent; the JSON beside them has its keys sorted.
             request=read_base64(sent.body.b64),
             answer=_answer(exchange.answer, record.chunks),
             at=exchange.at or read_time(record.captured_at),

@@ -67,6 +67,7 @@ def _paired(source: Source) -> Iterator[Entry | Skipped]:
             yield entry
         else:
             apart[entry.name].append(entry)
+    # The two lists run in step; a recording that was broken off has one request more.
     for request, response in zip_longest(apart["requests"], apart["responses"]):
         if request is None:
             yield Skipped(source.name, response.line, "a response without a request")

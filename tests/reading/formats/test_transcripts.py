@@ -15,7 +15,8 @@ from msgspec import Raw
 from ctxdoc.reading.formats.shared.answer import response_of
 from ctxdoc.reading.formats.shared.transcript import Message, read_response
 from ctxdoc.reading.load import read_log
-from ctxdoc.reading.source import HEAD, PIECE, Source
+from ctxdoc.reading.shape import HEAD
+from ctxdoc.reading.source import PIECE, Source
 from ctxdoc.request.log import Log, Trait
 from ctxdoc.request.request import Event
 from ctxdoc.request.usage import Usage

@@ -45,6 +45,7 @@ def read_answer(body: bytes | str | Values | list[Any] | None) -> Response | Non
 
 def _in_bytes(data: bytes) -> Response | None:
     if data.lstrip()[:1] in (b"{", b"["):
+        # A list holds the events of a stream as some recorders keep them.
         return read_answer(msgspec.json.decode(data))
     return _of_stream(merged(events_of(data.decode("utf-8", "replace"))))
 
@@ -123,6 +124,7 @@ def _has_server_call(calls: list[Values]) -> bool:
 
 def _called(calls: list[Values]) -> tuple[str, ...]:
     """Names of the tools, each once."""
+    # One object for each name: the answers of a log call the same tools again and again.
     names = (text_of(call.get("name")) for call in calls)
     return tuple({intern(name): None for name in names if name})
 

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from ctxdoc.reading.formats.base import text_of
 from ctxdoc.request.response import NULL
 
 _TEXTS = {
@@ -35,6 +34,7 @@ class _Block(Struct):
         if self.citations:
             block["citations"] = self.citations
         spelled = "".join(self.arguments)
+        # A stream that broke off leaves half of them, which is no input.
         if spelled and _is_json(spelled):
             block["input"] = Raw(spelled.encode())
         return block
@@ -77,19 +77,25 @@ def content_of(blocks: Any) -> Raw:
 
 
 def _add(block: _Block, delta: Mapping[str, Any]) -> None:
-    kind = text_of(delta.get("type"))
-    if kind == "citations_delta":
-        block.citations.append(delta.get("citation"))
-    elif kind == "input_json_delta" and isinstance(delta.get("partial_json"), str):
-        block.arguments.append(delta["partial_json"])
-    elif kind == "compaction_delta":
-        if isinstance(delta.get("content"), str):
-            block.texts.setdefault("content", []).append(delta["content"])
-        # Its state comes whole, beside the summary or in place of it (SDK 2.14.0).
-        if isinstance(delta.get("encrypted_content"), str):
-            block.start["encrypted_content"] = delta["encrypted_content"]
-    elif kind in _TEXTS and isinstance(delta.get(_TEXTS[kind]), str):
-        block.texts.setdefault(_TEXTS[kind], []).append(delta[_TEXTS[kind]])
+    match delta:
+        case {"type": "citations_delta"}:
+            block.citations.append(delta.get("citation"))
+        case {"type": "input_json_delta", "partial_json": str(piece)}:
+            block.arguments.append(piece)
+        case {"type": "compaction_delta"}:
+            _add_summary(block, delta)
+        case {"type": str(kind)} if kind in _TEXTS:
+            name = _TEXTS[kind]
+            if isinstance(delta.get(name), str):
+                block.texts.setdefault(name, []).append(delta[name])
+
+
+def _add_summary(block: _Block, delta: Mapping[str, Any]) -> None:
+    if isinstance(delta.get("content"), str):
+        block.texts.setdefault("content", []).append(delta["content"])
+    # Its state comes whole, beside the summary or in place of it (SDK 2.14.0).
+    if isinstance(delta.get("encrypted_content"), str):
+        block.start["encrypted_content"] = delta["encrypted_content"]
 
 
 def _is_json(text: str) -> bool:

@@ -21,6 +21,7 @@ def is_messages_body(values: Any) -> bool:
     tool schemas stand apart from the messages."""
     if not isinstance(values, Mapping) or not isinstance(values.get("messages"), list):
         return False
+    # Roles of odd types would not do in a set, and are no roles.
     roles = _roles(values["messages"])
     if is_openai_body(values) or not all(isinstance(role, str) for role in roles):
         return False

@@ -38,6 +38,7 @@ def requests_of(
         if isinstance(entry, Skipped):
             yield entry
             continue
+        # A list may hold anything; the entries beside it are read all the same.
         if not isinstance(entry.value, Mapping):
             yield Skipped(source.name, entry.line, "no interaction: no mapping")
             continue

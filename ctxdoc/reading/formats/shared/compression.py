@@ -40,6 +40,7 @@ def _inflated(data: bytes, kind: int) -> bytes:
         plain = machine.decompress(data, MAX_DOCUMENT)
     except zlib.error as error:
         raise ValueError(f"damaged compressed data: {error}") from error
+    # More would come out than was asked for.
     if machine.unconsumed_tail:
         raise ValueError(_TOO_LARGE)
     return plain
@@ -50,6 +51,7 @@ def _of_zstd(data: bytes) -> bytes:
 
     try:
         with zstandard.ZstdDecompressor().stream_reader(data) as stream:
+            # Read as a stream: the size that a frame states of itself may be any.
             plain = stream.read(MAX_DOCUMENT + 1)
     except zstandard.ZstdError as error:
         raise ValueError(f"damaged compressed data: {error}") from error

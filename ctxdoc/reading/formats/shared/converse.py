@@ -7,7 +7,7 @@ counterpart is refused: half a body would be compared as if it were whole.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -100,14 +100,13 @@ def read_body(raw: Raw, model: str) -> Body:
 
     Raises ValueError for what has no exact counterpart there, and for another model than Claude.
     """
+    # Other models have prompts of other forms, which the Messages API does not show.
     if "claude" not in model.lower():
         raise ValueError("a Converse body of no Claude model")
     sent = msgspec.json.decode(raw, type=_Converse)
     extra = sent.additionalModelRequestFields or {}
-    present = msgspec.json.decode(raw, type=dict[str, Raw])
-    unknown = sorted((extra.keys() - SETTINGS) | (present.keys() - FIELDS))
-    if unknown:
-        raise ValueError(f"the field '{unknown[0][:40]}' has no counterpart")
+    _refuse_unknown(extra.keys() - SETTINGS)
+    _refuse_unknown(msgspec.json.decode(raw, type=dict[str, Raw]).keys() - FIELDS)
     config = sent.toolConfig
     limit = (sent.inferenceConfig or {}).get("maxTokens")
     return Body(
@@ -120,6 +119,11 @@ def read_body(raw: Raw, model: str) -> Body:
         output_format=extra.get("output_format", NULL),
         max_tokens=limit if isinstance(limit, int) else None,
     )
+
+
+def _refuse_unknown(fields: Iterable[str]) -> None:
+    for field in sorted(fields):
+        raise ValueError(f"the field '{field[:40]}' has no counterpart")
 
 
 def _encoded(value: Any) -> Raw:
@@ -135,6 +139,7 @@ def _blocks(blocks: list[dict[str, Raw]], convert: Any) -> list[Block]:
     found: list[Block] = []
     for block in blocks:
         kind, inner = _only(block)
+        # A cachePoint caches what stands before it: the Messages API marks that block instead.
         if kind != "cachePoint":
             found.append(convert(kind, inner))
         elif not found:
@@ -146,6 +151,7 @@ def _blocks(blocks: list[dict[str, Raw]], convert: Any) -> list[Block]:
 
 def _only(block: Mapping[str, Raw]) -> tuple[str, Raw]:
     """A Converse block is an object of one member, named by its kind."""
+    # Serializers write the other members of the union as null.
     stated = [(kind, inner) for kind, inner in block.items() if bytes(inner) != b"null"]
     if len(stated) != 1:
         raise ValueError("a block that is not of one kind")

@@ -15,7 +15,7 @@ from ctxdoc.reading.formats.shared.headers import header
 from ctxdoc.reading.formats.shared.wire import HttpExchange
 
 
-class Sent(Struct):
+class RecordedRequest(Struct):
     """The request of a record."""
 
     url: str
@@ -23,7 +23,7 @@ class Sent(Struct):
     body: Any = None
 
 
-class Got(Struct):
+class RecordedResponse(Struct):
     """The response of a record."""
 
     status: Any = None
@@ -39,13 +39,15 @@ class Got(Struct):
 class ExchangeRecord(Struct):
     """One request and its response."""
 
-    request: Sent
-    response: Got | None = None
+    request: RecordedRequest
+    response: RecordedResponse | None = None
 
 
-def exchange_of(source: str, line: int, sent: Sent, got: Got | None) -> HttpExchange:
+def exchange_of(
+    source: str, line: int, sent: RecordedRequest, got: RecordedResponse | None
+) -> HttpExchange:
     """The exchange of a record; its time is the `date` of the response, where that was kept."""
-    got = got or Got()
+    got = got or RecordedResponse()
     return HttpExchange(
         source=source,
         line=line,
@@ -55,5 +57,6 @@ def exchange_of(source: str, line: int, sent: Sent, got: Got | None) -> HttpExch
         request=sent.body,
         answer=got.body,
         status=got.code,
+        # To the second, and that of the end; better than no time at all.
         at=read_time(header(got.headers, "date")),
     )

@@ -50,6 +50,7 @@ def session_of(headers: Any, values: Any) -> str:
     named = header(headers, "x-claude-code-session-id")
     metadata = values.get("metadata") if isinstance(values, Mapping) else None
     user = text_of(metadata.get("user_id")) if isinstance(metadata, Mapping) else ""
+    # The header is newer and exact; the user id also names the account.
     if named or not user:
         return named
     if user.startswith("{"):

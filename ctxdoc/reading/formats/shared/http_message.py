@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import h11
 from msgspec import Struct
@@ -38,9 +40,11 @@ def _connection(data: bytes, *, is_request: bool) -> h11.Connection:
     role = h11.SERVER if is_request else h11.CLIENT
     connection = h11.Connection(role, max_incomplete_event_size=MAX_HEADERS)
     if not is_request:
+        # h11 reads a response only behind a request that was sent.
         connection.send(h11.Request(method="GET", target="/", headers=[("host", "-")]))
         connection.send(h11.EndOfMessage())
     connection.receive_data(data)
+    # Nothing more: a body without a length ends here.
     connection.receive_data(b"")
     return connection
 
@@ -48,18 +52,12 @@ def _connection(data: bytes, *, is_request: bool) -> h11.Connection:
 def _message(connection: h11.Connection) -> Message:
     start: h11.Request | h11.Response | None = None
     body: list[bytes] = []
-    for _ in range(MAX_EVENTS):
-        match connection.next_event():
-            case h11.Request() | h11.Response() as start:
-                continue
+    for event in _events(connection):
+        match event:
+            case h11.Request() | h11.Response():
+                start = event
             case h11.Data(data=piece):
                 body.append(bytes(piece))
-            case h11.InformationalResponse():
-                continue
-            case _:
-                break
-    else:
-        raise ValueError("the body is in too many pieces")
     if start is None:
         raise ValueError("not HTTP: no start line")
     names = ((name.decode("latin-1"), value.decode("latin-1")) for name, value in start.headers)
@@ -69,3 +67,13 @@ def _message(connection: h11.Connection) -> Message:
         headers=dict(names),
         body=b"".join(body),
     )
+
+
+def _events(connection: h11.Connection) -> Iterator[Any]:
+    """The events of a message up to its end, or to where the text ends; a 1xx response is passed over."""
+    for _ in range(MAX_EVENTS):
+        event = connection.next_event()
+        if not isinstance(event, h11.Request | h11.Response | h11.Data | h11.InformationalResponse):
+            return
+        yield event
+    raise ValueError("the body is in too many pieces")

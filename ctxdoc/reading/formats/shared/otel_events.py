@@ -50,10 +50,8 @@ def iter_events(document: Document) -> Iterator[Event]:
     if not isinstance(value.get("resourceLogs"), list):
         yield from iter_flat(document.line, value)
         return
-    for resource in msgspec.convert(value, _Export).resource_logs:
-        for scope in resource.scope_logs or ():
-            for record in scope.log_records or ():
-                yield from _otlp(document.line, record)
+    for record in msgspec.convert(value, _Export).records():
+        yield from _otlp(document.line, record)
 
 
 class _Attribute(Struct):
@@ -81,6 +79,12 @@ class _Export(Struct, rename="camel"):
     """An OTLP export of logs (opentelemetry-proto, logs.proto)."""
 
     resource_logs: list[_Resource]
+
+    def records(self) -> Iterator[_Record]:
+        """The records of all resources and scopes."""
+        for resource in self.resource_logs:
+            for scope in resource.scope_logs or ():
+                yield from scope.log_records or ()
 
 
 def _otlp(line: int, record: _Record) -> Iterator[Event]:
@@ -117,6 +121,7 @@ def _event(line: int, names: Any, attributes: Attributes, at: Any) -> Iterator[E
 
 def calls_of(events: list[Event]) -> list[Call]:
     """The calls in the order of their first event."""
+    # Exporters send in batches of their own order; without times that of the file has to do.
     if all(event.at for event in events):
         events = sorted(events, key=_order)
     calls: list[Call] = []
@@ -160,32 +165,61 @@ _NEAR = 256
 """Calls back in which an event's own call is looked for."""
 
 
+class _Ids(Struct, frozen=True):
+    """What an event says of the call that it is part of; either may be empty."""
+
+    body: str
+    request: str
+
+    def is_body_of(self, call: Call) -> bool:
+        """Whether the call was noted with that body."""
+        return bool(self.body) and self.body == call.first.attributes.get("request_body_id")
+
+    def is_request_of(self, call: Call) -> bool:
+        """Whether an earlier event of the call names that request."""
+        return bool(self.request) and self.request == call.request_id
+
+    def differ_from(self, call: Call) -> bool:
+        """Whether an id of the call says that an event is not its own."""
+        own = call.first.attributes.get("request_body_id")
+        return bool((self.request and call.request_id) or (self.body and own))
+
+
 def _call_of(calls: list[Call], event: Event, is_open: Callable[[Call], bool]) -> Call:
     """The call that an event belongs to: a new one when there is none."""
-    body_id = text_of(event.attributes.get("request_body_id"))
-    request_id = text_of(event.attributes.get("request_id"))
-    near = calls[: -_NEAR - 1 : -1]
-    opened = [call for call in near if is_open(call) and _key(call.first) == _key(event)]
-    named = [c for c in near if request_id and c.request_id == request_id and is_open(c)]
-    same = [c for c in opened if body_id and body_id == c.first.attributes.get("request_body_id")]
-    ordered = sorted(
-        (c for c in opened if not _differ(c, body_id, request_id)),
-        key=lambda c: c.answered is None and c.counted is None,
+    ids = _Ids(
+        text_of(event.attributes.get("request_body_id")),
+        text_of(event.attributes.get("request_id")),
     )
-    if not (same or named or ordered):
-        calls.append(Call(event))
-        same = calls[-1:]
-    found = (same or named or ordered)[0]
-    if not same and not named and event.name == "api_response_body":
-        found.guessed = len(ordered) > 1
-    found.request_id = found.request_id or request_id
+    near = [call for call in calls[: -_NEAR - 1 : -1] if is_open(call)]
+    opened = [call for call in near if _key(call.first) == _key(event)]
+    found = _named(near, opened, ids)
+    if found is None:
+        found = _next_in_order(opened, event, ids)
+    if found is None:
+        found = Call(event)
+        calls.append(found)
+    found.request_id = found.request_id or ids.request
     return found
 
 
-def _differ(call: Call, body_id: str, request_id: str) -> bool:
-    """Whether an id of the call says that an event is not its own."""
-    own = call.first.attributes.get("request_body_id")
-    return bool((request_id and call.request_id) or (body_id and own))
+def _named(near: list[Call], opened: list[Call], ids: _Ids) -> Call | None:
+    """The call that an id names: that of the body, which older versions do not write, counts more."""
+    by_body = next(filter(ids.is_body_of, opened), None)
+    return by_body or next(filter(ids.is_request_of, near), None)
+
+
+def _next_in_order(opened: list[Call], event: Event, ids: _Ids) -> Call | None:
+    """The call by order alone: one that has an answer or counters already waits for the other."""
+    ordered = sorted(
+        (call for call in opened if not ids.differ_from(call)),
+        key=lambda call: call.answered is None and call.counted is None,
+    )
+    if not ordered:
+        return None
+    if event.name == "api_response_body":
+        ordered[0].guessed = len(ordered) > 1
+    return ordered[0]
 
 
 def _key(event: Event) -> tuple[Any, ...]:

@@ -45,6 +45,7 @@ def _pass(entry: Any, notes: list[str]) -> Pass | None:
     except msgspec.ValidationError as error:
         notes.append(f"a pass in usage.iterations is left out: {error}")
         return None
+    # An entry without any counter says that there was a pass, and not how large.
     if parts is None:
         return None
     return Pass(kind=kind, usage=parts, model=intern(text_of(entry.get("model"))))

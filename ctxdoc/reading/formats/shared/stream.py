@@ -46,6 +46,7 @@ def _events(text: str) -> Iterator[Values]:
         if found[1].startswith("{"):
             try:
                 event = msgspec.json.decode(found[1])
+            # A recording that was broken off ends in half an event.
             except msgspec.DecodeError:
                 continue
             if isinstance(event, dict):
@@ -75,6 +76,7 @@ class _Stream:
         # The type of an event is not that of the answer, but for an error, which is both.
         names = STATED if part is event else (*STATED, "type")
         self._whole.update((name, part[name]) for name in names if part.get(name) is not None)
+        # A stream may fail after its start: what was counted up to there is billed.
         if event.get("type") == "error":
             self._whole["type"] = "error"
         # message_delta repeats totals and has no split by lifetime: that of the start stays (facts).

@@ -25,6 +25,7 @@ def told_by_total(parts: Usage, total: int, reasoning: int = 0) -> Usage:
     if not total:
         return replace(parts, output=parts.output + reasoning)
     choices = product((reasoning, 0), (parts.cache_write, 0), (parts.cache_read, 0))
+    # The plain sum comes first; each further choice takes one more part as held inside.
     for more, written, read in choices:
         output, whole = parts.output + more, parts.uncached + written + read
         if total == whole + output:
@@ -72,6 +73,7 @@ def langfuse(usage: Counters) -> Usage | None:
         hour if split else None,
         said,
     )
+    # Buckets of neither side are in the total as well.
     rest = sum(buckets.values()) - other - reasoning
     return told_by_total(parts, max(total - rest, 0), reasoning)
 

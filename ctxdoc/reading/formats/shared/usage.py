@@ -51,6 +51,7 @@ def part(values: Counters, name: str) -> Counters:
 
 def beside(uncached: int, read: int, written: int, hour: int | None, output: int) -> Usage:
     """Counters of which the input leaves the cached part out; `hour` is None where not stated."""
+    # Of an answer with several passes the split is that of one pass: it may be the larger.
     long = min(hour or 0, written)
     return Usage(
         uncached=uncached,
@@ -67,6 +68,7 @@ def inside(total: int, read: int, written: int, hour: int | None, output: int) -
 
     Parts that contradict each other are kept as they are and flagged: the input would be negative.
     """
+    # Where the parts are more than the whole, one of them is counted otherwise than said.
     rest = total - read - written
     usage = beside(max(rest, 0), read, written, hour, output)
     if rest >= 0:
@@ -182,6 +184,7 @@ def gemini(usage: Counters) -> Usage:
 def interactions(usage: Counters) -> Usage:
     """Gemini's Interactions API; thoughts are output."""
     output = count(usage, "total_output_tokens") + count(usage, "total_thought_tokens")
+    # What Gemini's own tools gave back is input that is counted apart.
     total = count(usage, "total_input_tokens") + count(usage, "total_tool_use_tokens")
     return inside(total, count(usage, "total_cached_tokens"), 0, None, output)
 

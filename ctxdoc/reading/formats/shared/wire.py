@@ -73,33 +73,40 @@ def request_of(exchange: HttpExchange) -> Item:
     """
     path = urlsplit(exchange.url).path
     called = not path or CALLS.search(path) is not None
+    # Other calls are most of a browser log: their bodies are not read at all.
     if OTHER.search(path) or not (called or _may_call(exchange.request)):
         return _no_call(exchange, path)
     notes: list[str] = []
     raw, values = _request_body(exchange, notes)
     response = _answer(exchange, notes)
     counted = response is not None and response.usage is not None
+    # At an address of its own, a gateway's for one, a prompt and its counters make a call.
     if not called and not (counted and _has_prompt(values)):
         return _no_call(exchange, path)
     if not isinstance(values, Mapping) and not counted:
         reason = "; ".join(["neither a body nor counters of a model call", *notes])
         return Skipped(exchange.source, exchange.line, reason)
-    model = _model(values, path) or (response.model if response else "")
+    model = _model(values, path, response)
+    found = _request(exchange, response, session_of(exchange.request_headers, values))
+    body = _body(raw, values, model, path, notes)
+    return replace(found, model=model, body=body, raw=raw, notes=tuple(notes))
+
+
+def _request(exchange: HttpExchange, response: Response | None, session: str) -> Request:
+    """The request of an exchange without its body: who, when, and what came back."""
     return Request(
         source=exchange.source,
         line=exchange.line,
-        model=model,
-        body=_body(raw, values, model, path, notes),
-        raw=raw,
+        model="",
+        body=None,
         at=exchange.at,
         duration=exchange.duration,
-        session=exchange.session or session_of(exchange.request_headers, values),
+        session=exchange.session or session,
         headers={
             **kept_headers(exchange.request_headers),
             **kept_headers(exchange.response_headers),
         },
         response=response,
-        notes=tuple(notes),
     )
 
 
@@ -132,17 +139,7 @@ def answered(exchange: HttpExchange, response: Response | None, note: str = "") 
     found = request_of(exchange) if exchange.request is not None else None
     if isinstance(found, Request):
         return replace(found, response=response)
-    return Request(
-        source=exchange.source,
-        line=exchange.line,
-        model="",
-        body=None,
-        at=exchange.at,
-        duration=exchange.duration,
-        session=exchange.session,
-        response=response,
-        notes=(note,) if note else (),
-    )
+    return replace(_request(exchange, response, ""), notes=(note,) if note else ())
 
 
 def _request_body(exchange: HttpExchange, notes: list[str]) -> tuple[Raw | None, Any]:
@@ -168,17 +165,22 @@ def _answer(exchange: HttpExchange, notes: list[str]) -> Response | None:
     except UNREADABLE as error:
         notes.append(f"response not used: {reason_of(error)}")
         response = None
+    # Without a message of the API the status alone says that it failed.
     if failed and (response is None or not response.error):
         return replace(response or Response(), error=f"status {status}")
     return response
 
 
-def _model(values: Any, path: str) -> str:
+def _model(values: Any, path: str, response: Response | None) -> str:
+    """The model as the body, the address, or else the answer spells it."""
     named = text_of(values.get("model")) if isinstance(values, Mapping) else ""
     if named:
         return named
+    # Bedrock and Google name the model in the address only.
     found = MODEL_IN_PATH.search(path)
-    return unquote(found[1]) if found else ""
+    if found is not None:
+        return unquote(found[1])
+    return response.model if response else ""
 
 
 def _body(raw: Raw | None, values: Any, model: str, path: str, notes: list[str]) -> Body | None:

@@ -65,6 +65,7 @@ class Reader:
                 yield from self._items(name)
             else:
                 self._value(below, 1)
+            # The bound is one of an entry: a file may have any number of them.
             self._nodes = 0
 
     def _items(self, name: str) -> Iterator[Entry]:
@@ -74,6 +75,7 @@ class Reader:
 
     def _opened(self) -> Event | None:
         """The first event of the first document; None for an empty text."""
+        # A stream and a document open before the first value.
         while isinstance(event := self._next(), StreamStartEvent | DocumentStartEvent):
             pass
         return None if isinstance(event, StreamEndEvent | DocumentEndEvent) else event
@@ -96,10 +98,12 @@ class Reader:
             raise YamlError(f"nested deeper than {MAX_DEPTH} levels", _line(event))
         if self._nodes > MAX_NODES:
             raise YamlError(f"an entry of more than {MAX_NODES:,} values", _line(event))
+        # By its exact class: this runs for each value of a file, and isinstance costs more.
         kind = type(event)
         if kind is AliasEvent:
             return self._alias(event)
         anchor = event.anchor
+        # An alias counts what its anchor spans, which is known when the value is complete.
         before = self._size
         if kind is ScalarEvent:
             value = _scalar(event)
@@ -129,17 +133,21 @@ class Reader:
 
     def _key(self, event: Event, depth: int) -> str:
         """A key as text: as spelled, or the one argument of a Python object that was a key."""
+        # Nearly every key: no value, no anchor, nothing to interpret.
         if type(event) is ScalarEvent and event.tag is None and event.anchor is None:
             self._size += 1 + len(event.value)
             return cast("str", event.value)
         value = self._value(event, depth)
         if isinstance(value, list) and len(value) == 1:
             value = value[0]
-        if isinstance(value, bytes):
-            return value.decode("utf-8", "replace")
-        if isinstance(value, dict | list):
-            raise YamlError("a key that is no text", _line(event))
-        return value if isinstance(value, str) else str(value)
+        match value:
+            case str():
+                return value
+            case bytes():
+                return value.decode("utf-8", "replace")
+            case dict() | list():
+                raise YamlError("a key that is no text", _line(event))
+        return str(value)
 
     def _alias(self, event: AliasEvent) -> Any:
         """What an alias stands for; the parts of a value that is not complete have no name yet."""
@@ -147,6 +155,7 @@ class Reader:
             raise YamlError("an alias of nothing, or of what it is part of", _line(event))
         value, size = self._anchors[event.anchor]
         self._size += size
+        # Every alias counts in full: nine levels of nine aliases are a billion values.
         self._repeated += size
         if self._repeated > MAX_REPEATED:
             raise YamlError("aliases repeat too much", _line(event))
@@ -159,6 +168,7 @@ def _scalar(event: ScalarEvent) -> Any:
     tag = event.tag
     if tag in BINARY:
         return decoded(text)
+    # Only a plain scalar has a meaning; what stands in quotes is text.
     if (tag is None and event.implicit[0]) or tag in TYPED:
         return _meaning(text)
     return text

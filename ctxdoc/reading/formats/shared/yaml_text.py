@@ -25,6 +25,7 @@ def entries(source: Source, *names: str) -> Iterator[Entry | Skipped]:
 
     try:
         data = source.data()
+        # Recorders can write JSON, which has a parser of its own that is far quicker.
         if data.lstrip()[:1] == b"{":
             yield from _json_items(data, names)
         else:
@@ -58,6 +59,7 @@ def documents(source: Source) -> Iterator[Entry | Skipped]:
         try:
             value = Reader(data).document()
         except YamlError as error:
+            # The parser counts from the start of the document.
             yield Skipped(source.name, line, f"{error} (line {line + error.line - 1})")
             continue
         if value is not None:
@@ -70,11 +72,13 @@ def _parted(source: Source) -> Iterator[tuple[int, bytes | Skipped]]:
     for number, line in source.lines():
         if isinstance(line, Skipped):
             yield number, line
+        # A text block is indented, so that this is no part of one.
         elif line.startswith(b"---") and not line[3:4].strip():
             yield start, b"".join(held)
             start, held, size = number, [line], len(line)
         elif (size := size + len(line)) <= MAX_DOCUMENT:
             held.append(line)
+        # Told once; the rest of a document over the limit is passed over.
         elif held:
             yield start, Skipped(source.name, start, f"document over {MAX_DOCUMENT >> 20} MB")
             held = []
