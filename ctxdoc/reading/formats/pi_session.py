@@ -180,7 +180,7 @@ def _usage(usage: counters.Counters) -> Usage:
 
 def _error(message: _Message, usage: Usage) -> str:
     """Why there was no answer; one that broke off after its counters came was billed."""
-    if message.stop_reason not in {"error", "aborted"} or usage.input or usage.output:
+    if message.stop_reason not in ("error", "aborted") or usage.input or usage.output:
         return ""
     return text_of(message.error_message) or message.stop_reason
 

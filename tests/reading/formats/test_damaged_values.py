@@ -147,6 +147,20 @@ def test_an_odd_value_of_an_export_is_named_with_its_path(path: tuple[Any, ...],
     assert item.reason.endswith(f"got 'str' - at '$.resourceLogs{got}'")
 
 
+@pytest.mark.parametrize("value", [[], {}, ["error"], 5, None])
+def test_a_stop_reason_that_is_no_text_is_no_fault_of_ours(value: object) -> None:
+    """A list or a map cannot be looked up in a set."""
+    sample = SAMPLES / "pi_session" / "sample.jsonl"
+    rows = [json.loads(line) for line in sample.read_text().splitlines()]
+    answers = [row for row in rows if row.get("message", {}).get("role") == "assistant"]
+    assert answers
+    for row in answers:
+        row["message"]["stopReason"] = value
+        row["message"]["usage"] = {}
+    found = read("pi_session", "".join(json.dumps(row) + "\n" for row in rows).encode())
+    assert found
+
+
 @pytest.mark.parametrize("side", ["request", "response"])
 @pytest.mark.parametrize("value", [5, 2.5, True])
 def test_a_body_of_an_odd_type_is_left_out_with_its_path(side: str, value: Any) -> None:
