@@ -3,9 +3,7 @@ skips."""
 
 from __future__ import annotations
 
-import gzip
 import os
-import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from io import BytesIO
@@ -17,7 +15,7 @@ from msgspec.structs import replace
 
 from ctxdoc.errors import InputError, NoRequestError
 from ctxdoc.reading.deduplicate import Folder
-from ctxdoc.reading.files import iter_sources, shown
+from ctxdoc.reading.files import iter_sources, shown, unreadable
 from ctxdoc.reading.formats import FORMATS, Format
 from ctxdoc.reading.formats.base import UNREADABLE, Item, by_document
 from ctxdoc.reading.formats.shared.others import KEPT_BESIDE, refusal
@@ -106,7 +104,7 @@ class _Reader:
             for source in iter_sources(path):
                 self.files += 1
                 self.read_source(source)
-        except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+        except unreadable() as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise InputError(f"cannot read {shown(path)}: {reason}", _hint(path, error)) from error
 
@@ -154,24 +152,24 @@ class _Reader:
             item = self.folder.condensed(item)
         if item.body is not None and not has_thread(item):
             item = without_content(item)
-        if not item.id:
+        response = item.id
+        if response is None:
             self.requests.append(item)
             return
-        earlier = self._earlier(item)
+        name = item.headers.get("request-id", "")
+        earlier = self._earlier(item, response, name)
         if earlier is None:
-            for key in {(item.id, item.headers.get("request-id", "")), (item.id, "")}:
-                self._by_response[key] = len(self.requests)
+            self._by_response[response, name] = self._by_response[response, ""] = len(self.requests)
             self.requests.append(item)
         else:
             self.requests[earlier] = _later(self.requests[earlier], item)
 
-    def _earlier(self, item: Request) -> int | None:
+    def _earlier(self, item: Request, response: str, name: str) -> int | None:
         """The place of an earlier record of the same response; one that names no request may be of any
         that has the response's id."""
-        name = item.headers.get("request-id", "")
-        earlier = self._by_response.get((item.id or "", name))
+        earlier = self._by_response.get((response, name))
         if earlier is None and name:
-            earlier = self._by_response.get((item.id or "", ""))
+            earlier = self._by_response.get((response, ""))
             if earlier is not None and self.requests[earlier].headers.get("request-id"):
                 return None
         if earlier is None or not _is_same(self.requests[earlier], item):
@@ -236,7 +234,9 @@ def _nothing(paths: list[str], skipped: list[Skipped]) -> str:
 
 
 def _hint(path: str, error: Exception) -> str:
-    if isinstance(error, (EOFError, zlib.error, gzip.BadGzipFile)):
+    from gzip import BadGzipFile  # a slow import, for few logs
+
+    if isinstance(error, (EOFError, zlib.error, BadGzipFile)):
         return "the gzip file is cut or damaged: gzip -t tests it"
     if isinstance(error, OSError) and "zstd data" in str(error):
         return "the zstd file is cut or damaged: zstd -t tests it"
