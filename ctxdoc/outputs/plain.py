@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 
-from ctxdoc.outputs.columns import GAP, LABEL_WIDTH, column_of, shown_columns
+from ctxdoc.outputs.columns import GAP, LABEL_WIDTH, Column, column_of, shown_columns
 from ctxdoc.outputs.printable import harmless
 from ctxdoc.outputs.report import Fields, Headline, Notes, Part, Row, Snippet, Table
 
@@ -18,6 +18,8 @@ NARROW = re.compile(
     "[\\n\u0020-\u007e\u00a0-\u00ac\u00ae-\u02ff\u2010-\u2027\u2190-\u2193\u21e5\u23ce\u240d]*"
 )
 """Text whose every character is one column wide: Latin letters, dashes, quotes, arrows, signs of line ends."""
+LEAST_WIDTH = 40
+"""Columns below which everything has to be fitted."""
 MAX_CUT = 17
 """Characters of a snippet that are cut off at most; of a longer one rich takes its labels away too."""
 WORD = re.compile(r"\s*\S+\s*")
@@ -29,6 +31,8 @@ class _UnfitError(Exception):
 
 def plain_lines(part: Part, width: int) -> list[str] | None:
     """The lines of a part; None where it has to be fitted."""
+    if width < LEAST_WIDTH:
+        return None
     try:
         return [line.rstrip() for line in _lines(part, width)]
     except _UnfitError:
@@ -110,8 +114,8 @@ def _snippet_lines(part: Snippet, width: int) -> Iterator[str]:
 def _table_lines(part: Table, width: int) -> Iterator[str]:
     indent = 2 if part.title else LABEL_WIDTH + 1
     columns = [column_of(part, index) for index in range(len(part.columns))]
-    shown = shown_columns(columns, part.optional, width - indent)
-    if len(shown) < len(columns):
+    # Which of the columns stay is a question of the width.
+    if len(shown_columns(columns, part.optional, width - indent)) < len(columns):
         raise _UnfitError
     if part.title:
         yield from _wrapped(_said(part.title), width)
@@ -122,11 +126,16 @@ def _table_lines(part: Table, width: int) -> Iterator[str]:
     if not widths or sum(widths) + GAP * len(widths) > width - indent:
         raise _UnfitError
     for row in cells:
-        line = [
-            text.rstrip().rjust(size) if column.numeric else text.ljust(size)
-            for column, text, size in zip(columns, row, widths, strict=True)
-        ]
-        yield " " * indent + (" " * GAP).join(line)
+        yield " " * indent + _aligned(columns, row, widths)
+
+
+def _aligned(columns: Sequence[Column], row: Sequence[str], widths: Sequence[int]) -> str:
+    """The cells of a row: numbers to the right, words to the left."""
+    cells = [
+        text.rstrip().rjust(size) if column.numeric else text.ljust(size)
+        for column, text, size in zip(columns, row, widths, strict=True)
+    ]
+    return (" " * GAP).join(cells)
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -144,6 +153,7 @@ def _pieces(line: str, width: int) -> list[str]:
         if used + size <= width:
             used += len(word[0])
         elif size <= width:
+            # What does not fit goes to a line of its own, whole.
             ends.append(start)
             used = len(word[0])
         else:

@@ -11,7 +11,7 @@ from ctxdoc.outputs.plain import plain_lines
 from ctxdoc.outputs.report import Fields, Headline, Notes, Part, Row, Snippet, Table
 from ctxdoc.outputs.styled import styled_lines
 
-WIDTHS = st.integers(40, 120)
+WIDTHS = st.integers(20, 120)
 WORDS = st.text("ab -→…€ü⏎⇥1%$.\n", max_size=9) | st.text("abc", min_size=20, max_size=130)
 TEXTS = st.lists(WORDS | st.sampled_from(["日本", "\x1b[31m", "e\u0301", "\u00ad"]), max_size=30)
 SAID = TEXTS.map(" ".join)
@@ -77,3 +77,9 @@ def test_usual_parts_are_laid_out_without_rich() -> None:
     rows = (Row("cause", "a time → another"), Row("more", "ctxdoc explain x", is_command=True))
     for part in (Headline("dead", "bad", "why"), Fields(rows), Snippet("", "ab", "ac", 1)):
         assert plain_lines(part, 100) is not None
+
+
+@pytest.mark.parametrize("width", [1, 39])
+def test_a_page_of_few_columns_is_left_to_rich(width: int) -> None:
+    assert plain_lines(Notes("", ("a text",)), width) is None
+    assert plain_lines(Notes("", ("a text",)), 40) == ["  a text", ""]
