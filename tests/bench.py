@@ -256,6 +256,43 @@ def simulating(folder: Path) -> Iterator[tuple[str, float, float, str]]:
     yield f"simulate {size:.0f} MB, 8 strategies", seconds, peak, figures
 
 
+def processor(command: list[str], runs: int = RUNS) -> float:
+    """Least seconds of a processor that a process takes, its start included: others that run beside it
+    count for less than in the time that passes."""
+    best = float("inf")
+    for _ in range(runs):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        best = min(best, spent)
+    return best
+
+
+READ_LINES = "import orjson, sys\nfor line in open(sys.argv[1], 'rb'): orjson.loads(line)"
+
+
+def processes(folder: Path) -> Iterator[tuple[str, float, float, str]]:
+    """Whole processes: one pair of requests, and transcripts against orjson reading the same lines."""
+    python = sys.executable
+    ctxdoc = [python, "-m", "ctxdoc"]
+    command = [*ctxdoc, "diagnose", *pair(folder, 20_000, dead=True)]
+    _, peak = measured(command)
+    yield "one pair, processor", processor(command), peak, "at most 0.15 s"
+    path = folder / "whole.jsonl"
+    transcript(path, 20_000_000)
+    command = [*ctxdoc, "replay", str(path), "--format", "json"]
+    _, peak = measured(command, 3)
+    seconds = processor(command)
+    ratio = seconds / processor([python, "-c", READ_LINES, str(path)])
+    yield (
+        "transcripts of 20 MB, processor",
+        seconds,
+        peak,
+        f"{ratio:.1f} x orjson (at most 2.0, 30 MB)",
+    )
+
+
 def rows(folder: Path) -> Iterator[tuple[str, float, float, str]]:
     """Name, seconds, megabytes, and the limit that the row is held against."""
     python = sys.executable
@@ -272,6 +309,7 @@ def rows(folder: Path) -> Iterator[tuple[str, float, float, str]]:
             yield f"pair of {size / 1e6:g} MB, {what}", seconds, peak, limit
     help_seconds, peak = measured([python, "-m", "ctxdoc", "--help"])
     yield "ctxdoc --help", help_seconds, peak, f"under 2 x reference = {2 * reference:.2f} s"
+    yield from processes(folder)
     yield from reading(folder)
     yield from simulating(folder)
     yield from replaying(folder)

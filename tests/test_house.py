@@ -42,7 +42,7 @@ def test_the_root_holds_packages_and_what_all_of_them_need() -> None:
         (PLACEMENTS, BESIDE),
         (
             OUTPUTS,
-            BESIDE | {"plot", "report", "numbers", "printable"},
+            BESIDE | {"plot", "report", "numbers", "printable", "plain", "styled", "columns"},
         ),  # what all of them are made of
         (PROVIDERS, {"__init__", "rules"}),
     ],

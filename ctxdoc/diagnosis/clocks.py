@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import TypeAlias
 
 from ctxdoc.diagnosis.case import Confidence
 from ctxdoc.diagnosis.headings import enclosing_kind
@@ -22,6 +23,9 @@ from ctxdoc.diagnosis.text_values import (
     says,
 )
 
+Forms: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
+"""Patterns, each with its signs: words of which one stands in all that it matches in ASCII; none where
+that is no help."""
 _MONTHS = (
     "jan(?:uary|uar|vier)?|january|januar|enero|gennaio|janeiro|januari|"
     "feb(?:ruary|ruar|brero|braio)?|february|februar|février|febrero|febbraio|fevereiro|"
@@ -40,13 +44,12 @@ _WEEKDAYS = (
     "(?:segunda|terça|quarta|quinta|sexta)(?:-feira)?|maandag|dinsdag|woensdag|donderdag|vrijdag|"
     "zaterdag|zondag|понедельник|вторник|среда|четверг|пятница|суббота|воскресенье"
 )
-DAYS = re.compile(
+DAYS = (
     rf"(?:19|20)\d\d([-/.])\d{{1,2}}\1\d{{1,2}}(?!\d)|(?<!\w)(?:19|20)\d{{6}}(?!\d)"
     rf"|(?<!\w)\d{{1,2}}([-/.])\d{{1,2}}\2(?:19|20)?\d\d(?!\d)"
     rf"|(?<!\w)(?:{_MONTHS})\.?\s+\d{{1,2}}(?:st|nd|rd|th)?(?:,?\s+(?:19|20)\d\d)?(?!\w|:)"
     rf"|(?<!\w)\d{{1,2}}(?:st|nd|rd|th|\.)?\s+(?:{_MONTHS})\.?(?:,?\s+(?:19|20)\d\d)?(?!\w|:)"
-    rf"|(?<!\w)(?:{_WEEKDAYS})(?!\w)",
-    re.IGNORECASE,
+    rf"|(?<!\w)(?:{_WEEKDAYS})(?!\w)"
 )
 """Days in a text, without a time of the day."""
 _MONTH = rf"(?:{_MONTHS})\.?"
@@ -56,32 +59,71 @@ _CLOCK = r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-6]\d(?:[.,]\d+)?)?(?:\s?[ap]\.?m\.?(
 _ZONE = r"(?:\s?(?:z|utc|gmt|cet|cest|[ecmp][sd]t|[+-]\d\d:?\d\d)(?!\w))?"
 _AT = rf"(?:(?:,|\s+at|\s+um|\s+à|\s+a las|:)?\s*{_CLOCK}{_ZONE})?"
 _LEAD = rf"(?:{_WEEKDAY}\.?,?\s+(?:der\s+|den\s+|le\s+|el\s+|il\s+)?)?"
-TIMES = (
-    # ISO 8601 date with or without a time
-    rf"(?<![\d.v])(?:19|20)\d\d([-/.])(?:0?[1-9]|1[0-2])\1{_DAY}(?!\d|\.\d)"
-    rf"(?:[t _,]+(?:at\s)?[0-2]\d(?:[:.\-h]?[0-5]\d)?(?:[:.\-]?[0-6]\d)?(?:[.,]\d+)?)?{_ZONE}",
-    # compact ISO, ISO week, day of the year
-    r"(?<!\w)(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])"
-    r"(?:[t_-]?[0-2]\d[0-5]\d(?:[0-6]\d\d{0,6})?z?)?(?!\w)",
-    r"(?<!\w)(?:19|20)\d\d-?(?:w[0-5]\d(?:-?[1-7])?|[0-3]\d\d)(?!\w)",
-    # day and month by name in either order, RFC 2822, access logs
-    rf"(?<!\w){_LEAD}{_DAY}(?:st|nd|rd|th|\.|er)?[\s/-]*(?:de\s+|of\s+)?{_MONTH}"
-    rf"(?:,?[\s/-]*(?:de\s+|del\s+)?(?:(?:19|20)\d\d|\d\d(?!:)))?{_AT}(?!\w)",
-    rf"(?<!\w){_LEAD}{_MONTH}[\s-]+{_DAY}(?:st|nd|rd|th)?(?:,?[\s-]+(?:19|20)\d\d)?{_AT}(?:\s+\d{{4}})?(?!\w)",
-    rf"(?<!\w){_MONTH}\s+(?:de\s+)?(?:19|20)\d\d(?!\w)",
-    # numeric dates with the year last
-    rf"(?<![\w.$€£]){_DAY}([./-]){_DAY}\1(?:19|20)?\d\d(?![\w.]\d)(?!\w){_AT}",
-    r"(?:19|20)?\d\d\s?[年년]\s?\d{1,2}\s?[月월](?:\s?\d{1,2}\s?[日일])?",
-    r"(?:[上下]午|午[前後]|오전|오후)?\s?\d{1,2}\s?(?:[時时点시]\s?(?:\d{1,2}\s?[分분]?)?|:[0-5]\d)",
-    r"星期[一二三四五六日天]|周[一二三四五六日]|[月火水木金土日]曜日?|[월화수목금토일]요일",
-    # time of day
-    rf"(?<![\w:.$€£-]){_CLOCK}{_ZONE}(?![\w:])",
-    r"(?<![\w:.$€£])(?:0?[1-9]|1[0-2])\s?[ap]\.?m(?:\.|(?!\w))",
-    r"(?<![\w:.])(?:[01]?\d|2[0-3])[.:][0-5]\d\s?uhr(?!\w)",
-    rf"(?<!\w){_WEEKDAY}\.?,?\s+(?:{_CLOCK}|(?:the\s+)?{_DAY}(?:st|nd|rd|th))(?!\w)",
-    r"(?<![\w:.])(?:[01]?\d|2[0-3])h[0-5]\d(?!\w)|(?<!\w)[0-2]\d[0-5]\d\s(?:hours|hrs)(?!\w)",
-    r"(?<!\w)q[1-4]\s+(?:19|20)\d\d(?!\w)|datetime(?:\.datetime)?\([\d, ]+\)?",
+NOT_ASCII = ("\u5e74",)
+"""Of a form that no text in ASCII has."""
+# fmt: off
+_MONTH_STEMS = (
+    "jan", "ener", "gen", "feb", "fev", "mar", "maa", "apr", "avr", "abr", "may", "mai", "mag", "mei", "jun",
+    "giu", "jui", "jul", "lug", "aug", "ago", "sep", "set", "okt", "oct", "ott", "out", "nov", "de", "dic",
 )
+_WEEKDAY_STEMS = (
+    "mon", "tue", "wed", "thu", "fri", "sat", "sun", "die", "mit", "don", "fre", "sam", "son", "lun", "mar",
+    "mer", "jeu", "ven", "dim", "jue", "vie", "dom", "sab", "seg", "qua", "qui", "sex", "maa", "din", "woe",
+    "vri", "zat", "zon",
+)
+# fmt: on
+"""One of them stands in every name of a month, or of a weekday, that is written in ASCII."""
+FORMS: Forms = (
+    # ISO 8601 date with or without a time
+    (
+        rf"(?<![\d.v])(?:19|20)\d\d([-/.])(?:0?[1-9]|1[0-2])\1{_DAY}(?!\d|\.\d)"
+        rf"(?:[t _,]+(?:at\s)?[0-2]\d(?:[:.\-h]?[0-5]\d)?(?:[:.\-]?[0-6]\d)?(?:[.,]\d+)?)?{_ZONE}",
+        (),
+    ),
+    # compact ISO, ISO week, day of the year
+    (
+        r"(?<!\w)(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])"
+        r"(?:[t_-]?[0-2]\d[0-5]\d(?:[0-6]\d\d{0,6})?z?)?(?!\w)",
+        (),
+    ),
+    (r"(?<!\w)(?:19|20)\d\d-?(?:w[0-5]\d(?:-?[1-7])?|[0-3]\d\d)(?!\w)", ()),
+    # day and month by name in either order, RFC 2822, access logs
+    (
+        rf"(?<!\w){_LEAD}{_DAY}(?:st|nd|rd|th|\.|er)?[\s/-]*(?:de\s+|of\s+)?{_MONTH}"
+        rf"(?:,?[\s/-]*(?:de\s+|del\s+)?(?:(?:19|20)\d\d|\d\d(?!:)))?{_AT}(?!\w)",
+        _MONTH_STEMS,
+    ),
+    (
+        rf"(?<!\w){_LEAD}{_MONTH}[\s-]+{_DAY}(?:st|nd|rd|th)?(?:,?[\s-]+(?:19|20)\d\d)?{_AT}(?:\s+\d{{4}})?(?!\w)",
+        _MONTH_STEMS,
+    ),
+    (rf"(?<!\w){_MONTH}\s+(?:de\s+)?(?:19|20)\d\d(?!\w)", _MONTH_STEMS),
+    # numeric dates with the year last
+    (rf"(?<![\w.$€£]){_DAY}([./-]){_DAY}\1(?:19|20)?\d\d(?![\w.]\d)(?!\w){_AT}", ()),
+    (r"(?:19|20)?\d\d\s?[年년]\s?\d{1,2}\s?[月월](?:\s?\d{1,2}\s?[日일])?", NOT_ASCII),
+    (
+        r"(?:[上下]午|午[前後]|오전|오후)?\s?\d{1,2}\s?(?:[時时点시]\s?(?:\d{1,2}\s?[分분]?)?|:[0-5]\d)",
+        (":",),
+    ),
+    (
+        r"星期[一二三四五六日天]|周[一二三四五六日]|[月火水木金土日]曜日?|[월화수목금토일]요일",
+        NOT_ASCII,
+    ),
+    # time of day
+    (rf"(?<![\w:.$€£-]){_CLOCK}{_ZONE}(?![\w:])", (":",)),
+    (r"(?<![\w:.$€£])(?:0?[1-9]|1[0-2])\s?[ap]\.?m(?:\.|(?!\w))", ("am", "a.m", "pm", "p.m")),
+    (r"(?<![\w:.])(?:[01]?\d|2[0-3])[.:][0-5]\d\s?uhr(?!\w)", ("uhr",)),
+    (
+        rf"(?<!\w){_WEEKDAY}\.?,?\s+(?:{_CLOCK}|(?:the\s+)?{_DAY}(?:st|nd|rd|th))(?!\w)",
+        _WEEKDAY_STEMS,
+    ),
+    (
+        r"(?<![\w:.])(?:[01]?\d|2[0-3])h[0-5]\d(?!\w)|(?<!\w)[0-2]\d[0-5]\d\s(?:hours|hrs)(?!\w)",
+        ("h",),
+    ),
+    (r"(?<!\w)q[1-4]\s+(?:19|20)\d\d(?!\w)|datetime(?:\.datetime)?\([\d, ]+\)?", ("q", "datetime")),
+)
+TIMES = tuple(pattern for pattern, _ in FORMS)
 """Dates and times that say so by their form."""
 ELAPSED = (
     r"(?<!\w)(?:(?:vor|hace|il y a)\s)?(?:\d+|an?|just)\s?"
@@ -92,11 +134,14 @@ ELAPSED = (
 """A span of time; one that went by if it says so or has a label."""
 EPOCHS = r"(?<![\w.$€£,-])(?:1[4-9]|20)\d{8}(?:\.\d+|\d{3}|\d{6}|\d{9})?(?!\w|[.,]\d)"
 """Seconds, milliseconds, microseconds or nanoseconds since 1970, from 2014 to 2036."""
-LABELLED = (
-    rf"(?<!\w){_WEEKDAY}(?!\w)",
-    r"(?<!\w)(?:early |late )?(?:morning|noon|midday|afternoon|evening|night|midnight|morgen|tag|abend|"
-    r"nacht|mañana|tardes?|noches?|jour|soir|nuit)(?!\w)",
-    r"(?<![\w.])\d+(?:[.:h/]\d+)*(?:\s?[a-z]{1,7})?(?![\w.]\w)",
+LABELLED: Forms = (
+    (rf"(?<!\w){_WEEKDAY}(?!\w)", _WEEKDAY_STEMS),
+    (
+        r"(?<!\w)(?:early |late )?(?:morning|noon|midday|afternoon|evening|night|midnight|morgen|tag|abend|"
+        r"nacht|mañana|tardes?|noches?|jour|soir|nuit)(?!\w)",
+        (),
+    ),
+    (r"(?<![\w.])\d+(?:[.:h/]\d+)*(?:\s?[a-z]{1,7})?(?![\w.]\w)", ()),
 )
 """What is a time only behind a label that says so."""
 TIME_LABEL = (
@@ -157,12 +202,29 @@ def _formed(before: str, after: str, at: int) -> list[Span]:
     elapsed = [s for s in both((ELAPSED,), before, after, at) if _went_by(after, s)]
     # Ten digits behind the label of an id are an id.
     epochs = [s for s in both((EPOCHS,), before, after, at) if not says(ID_LABEL, after, s[0])]
-    return [*both(TIMES, before, after, at), *elapsed, *epochs]
+    return [*both(possible(FORMS, before, after, at), before, after, at), *elapsed, *epochs]
+
+
+def possible(forms: Forms, before: str, after: str, at: int) -> tuple[str, ...]:
+    """The patterns that can match around a place: to compile those of all names of months and days takes
+    longer than to read both requests."""
+    low = max(0, at - WINDOW)
+    around = f"{before[low : at + WINDOW]}\n{after[low : at + WINDOW]}"
+    # Case is folded by other rules outside of ASCII.
+    if not around.isascii():
+        return tuple(pattern for pattern, _ in forms)
+    words = around.lower()
+    return tuple(pattern for pattern, signs in forms if not signs or find_signs(signs, words))
+
+
+def find_signs(signs: tuple[str, ...], words: str) -> bool:
+    """Whether one of the signs of a form stands in a text of small letters."""
+    return any(sign in words for sign in signs)
 
 
 def _labelled(before: str, after: str, at: int) -> list[Span]:
     """The times that only their label makes one."""
-    spans = both(LABELLED, before, after, at)
+    spans = both(possible(LABELLED, before, after, at), before, after, at)
     return [s for s in spans if says(TIME_LABEL, after, s[0]) and not counts(after, s)]
 
 
@@ -180,7 +242,7 @@ def _may_be_time(text: str, span: Span) -> bool:
 def _is_day(text: str, spans: list[Span]) -> bool:
     """Whether a value is no more than a day: those stand in texts that no clock writes."""
     start, end = max(spans, key=lambda span: span[1] - span[0])
-    return bool(DAYS.fullmatch(text[start:end].strip()))
+    return bool(compiled(DAYS).fullmatch(text[start:end].strip()))
 
 
 def as_clock(before: str, after: str, at: int) -> Told | None:

@@ -10,6 +10,7 @@ from ctxdoc.diagnosis.case import TOLERANCE_TOKENS
 from ctxdoc.diagnosis.causes import Case, Part, timestamp_in_prefix
 from ctxdoc.diagnosis.clocks import DAYS
 from ctxdoc.diagnosis.find import Finding, find_causes
+from ctxdoc.diagnosis.text_values import compiled
 from ctxdoc.prompt.diff import (
     Difference,
 )
@@ -63,4 +64,5 @@ def is_daily(case: Case) -> bool:
     place = case.divergence.place if case.divergence else None
     if place is None or not isinstance(place.before, str) or not isinstance(place.after, str):
         return False
-    return DAYS.sub("", place.before) == DAYS.sub("", place.after)
+    days = compiled(DAYS)
+    return days.sub("", place.before) == days.sub("", place.after)

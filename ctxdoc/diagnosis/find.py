@@ -6,7 +6,7 @@ from functools import cache
 
 from msgspec import Struct
 
-from ctxdoc.diagnosis.causes import CAUSES, Case, Cause, Group, Match, Part
+from ctxdoc.diagnosis.causes import CAUSES, Case, Cause, Group, Match, Part, can_explain
 from ctxdoc.prompt.diff import (
     Difference,
     find_unrendered,
@@ -69,7 +69,7 @@ NOTHING_LOST = frozenset((Part.WASTE, Part.ACCOUNTING, Part.NOTHING))
 @cache
 def _causes_of(parts: frozenset[Part]) -> tuple[Cause, ...]:
     """The causes that can explain one of the parts, in their order."""
-    return tuple(cause for cause in CAUSES if not cause.parts.isdisjoint(parts))
+    return tuple(CAUSES[name] for name in CAUSES.names if can_explain(name, parts))
 
 
 def _explains(finding: Finding, case: Case) -> bool:

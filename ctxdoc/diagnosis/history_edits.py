@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ctxdoc.diagnosis.case import Case
 from ctxdoc.diagnosis.changed_text import find_inserted_kind, similarity
-from ctxdoc.diagnosis.text_values import changed_span
+from ctxdoc.diagnosis.text_values import changed_span, compiled
 from ctxdoc.prompt.diff import Change, common_length
 from ctxdoc.prompt.messages_form import THINKING_KINDS
 from ctxdoc.prompt.prefix import Prefix
@@ -21,12 +21,11 @@ from ctxdoc.request.request import Section
 
 SHORT = 80
 """Bytes up to which a message may be the same by chance, such as 'go on'."""
-SUMMARY = re.compile(
+SUMMARY = (
     r"^\W*(?:\w+\W+){0,6}?(?:summary|recap|zusammenfassung|résumé|resumen|riassunto|摘要|总结|要約)\b|"
     r"summar(?:y|ies|ized) (?:of|so far)|\bcompacted\b|condensed (?:history|conversation)|"
     r"conversation so far|being continued from|previous conversation|"
-    r"earlier (?:conversation|messages) (?:was|were|have been)|so far:",
-    re.IGNORECASE,
+    r"earlier (?:conversation|messages) (?:was|were|have been)|so far:"
 )
 """What a text that stands for a history says of itself."""
 INJECTED = re.compile(r"\s*(?:<[\w:-]+[^>]*>.*</[\w:-]+>|\[[^\]]+\].*|#+ .*)\s*", re.DOTALL)
@@ -41,11 +40,10 @@ MAX_QUOTE = 200_000
 MAX_PIECES = 64
 """Pieces of a conversation that are looked for."""
 SIMILAR_ANSWER = 0.5
-THINKING = re.compile(r"\bthinking\b", re.IGNORECASE)
-BOUND = re.compile(
+THINKING = r"\bthinking\b"
+BOUND = (
     r"\bbound to\b|\bbinding\b|block_binding|prefix_mismatch|different (?:conversation|prefix|prompt)|"
-    r"differs from when|prefix (?:does not|doesn't|did not) match|(?:prefix|prompt) (?:was |has )?changed",
-    re.IGNORECASE,
+    r"differs from when|prefix (?:does not|doesn't|did not) match|(?:prefix|prompt) (?:was |has )?changed"
 )
 """What the API says of a thinking block whose prompt was changed (preserved-thinking page, 2026-10-08)."""
 
@@ -162,7 +160,7 @@ def looks_like_summary(case: Case) -> bool:
     segment = change.after if change else None
     if segment is None:
         return False
-    return segment.kind == "compaction" or bool(SUMMARY.search(text_of(segment)[:1000]))
+    return segment.kind == "compaction" or bool(compiled(SUMMARY).search(text_of(segment)[:1000]))
 
 
 def injected_difference(case: Case) -> Moved | None:
@@ -397,7 +395,7 @@ def _has_row(piece: str, text: str) -> bool:
 def refuses_thinking(error: str) -> bool:
     """Whether the API refused a thinking block for the prompt ahead of it; other faults of a signature
     say nothing of a prompt."""
-    return bool(BOUND.search(error) and THINKING.search(error))
+    return bool(compiled(BOUND).search(error) and compiled(THINKING).search(error))
 
 
 def ids_regenerated(case: Case) -> bool:

@@ -7,7 +7,7 @@ import re
 from enum import StrEnum
 from functools import lru_cache
 
-from ctxdoc.diagnosis.text_values import changed_span
+from ctxdoc.diagnosis.text_values import changed_span, compiled
 from ctxdoc.prompt.diff import common_length
 
 MAX_TEXT = 20_000
@@ -18,17 +18,16 @@ MAX_DEPTH = 64
 MIN_WORDS = 3
 """Words from which on the same ones without anything between them are a list, and no other wording."""
 
-_TOKENS = re.compile(
-    r'"(?:[^"\\\n]|\\.)*"|(?<!\w)\'(?:[^\'\\\n]|\\.)*\'(?!\w)|[{}\[\](),]|\s+|[^\s{}\[\](),"\']+|.',
-    re.DOTALL,
+_TOKENS = (
+    r'"(?:[^"\\\n]|\\.)*"|(?<!\w)\'(?:[^\'\\\n]|\\.)*\'(?!\w)|[{}\[\](),]|\s+|[^\s{}\[\](),"\']+|.'
 )
 """Strings, brackets, commas, white space, and anything else. A string of JSON and of Python's holds no
 line end, and an apostrophe inside of a word opens none."""
-_ITEM = re.compile(r"^\s*(?:[-*•+]|\d+[.)])\s+")
-_SEPARATORS = re.compile(r"\s*(?:,\s*(?:and|or)\b|[,;|]|\b(?:and|or)\b)\s*")
+_ITEM = r"^\s*(?:[-*•+]|\d+[.)])\s+"
+_SEPARATORS = r"\s*(?:,\s*(?:and|or)\b|[,;|]|\b(?:and|or)\b)\s*"
 _EDGES = ",;|:([{\n"
-_ENDS = re.compile(r"[,;|)\]}\n]|\.(?:\s|$)|$")
-_WORD_ENDS = re.compile(r"[\s,;|)\]}]|\.(?:\s|$)|$")
+_ENDS = r"[,;|)\]}\n]|\.(?:\s|$)|$"
+_WORD_ENDS = r"[\s,;|)\]}]|\.(?:\s|$)|$"
 
 
 class Order(StrEnum):
@@ -70,7 +69,8 @@ def _lines(text: str, start: int, end: int) -> list[str]:
     low = text.rfind("\n", 0, start) + 1
     stop = text.find("\n", end)
     lines = text[low : stop if stop >= 0 else len(text)][: 2 * MAX_TEXT].splitlines()
-    return [_ITEM.sub("", line).strip().rstrip(",") for line in lines if line.strip()]
+    item = compiled(_ITEM)
+    return [item.sub("", line).strip().rstrip(",") for line in lines if line.strip()]
 
 
 def _names(text: str, start: int, end: int, *, words: bool) -> list[str]:
@@ -80,9 +80,9 @@ def _names(text: str, start: int, end: int, *, words: bool) -> list[str]:
     low = start
     while low > max(0, start - MAX_TEXT) and text[low - 1] not in edges:
         low -= 1
-    found = (_WORD_ENDS if words else _ENDS).search(text, end)
+    found = compiled(_WORD_ENDS if words else _ENDS).search(text, end)
     whole = text[low : found.start() if found else len(text)]
-    return [name.strip() for name in _SEPARATORS.split(whole) if name.strip()]
+    return [name.strip() for name in compiled(_SEPARATORS, 0).split(whole) if name.strip()]
 
 
 def _words(text: str, start: int, end: int) -> list[str]:
@@ -110,7 +110,7 @@ def _enclosing(text: str, start: int) -> list[int]:
     """Where the objects begin that are open at a place, the innermost first."""
     low = max(0, start - MAX_TEXT)
     opened: list[int] = []
-    for token in _TOKENS.finditer(text, low, start):
+    for token in compiled(_TOKENS, re.DOTALL).finditer(text, low, start):
         if token[0] == "{":
             opened.append(token.start())
         elif token[0] == "}" and opened:
@@ -125,7 +125,7 @@ def _object_at(text: str, start: int) -> tuple[int, str, str] | None:
     two: list[str] = []
     members: list[tuple[str, str]] = []
     closing = ""
-    for token in _TOKENS.finditer(text, start, start + MAX_TEXT):
+    for token in compiled(_TOKENS, re.DOTALL).finditer(text, start, start + MAX_TEXT):
         word = token[0]
         if word in "{[(":
             if len(stack) >= MAX_DEPTH:

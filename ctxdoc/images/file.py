@@ -5,13 +5,13 @@ from __future__ import annotations
 import struct
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
-from hashlib import blake2b
 from io import BytesIO
 from typing import NamedTuple
 
 from ctxdoc.errors import InputError
 from ctxdoc.images.size import patches, short_side
 from ctxdoc.request.codec import Json
+from ctxdoc.request.digest import blake2b
 
 
 def read_size(data: str) -> tuple[int, int] | None:

@@ -11,7 +11,7 @@ from ctxdoc.diagnosis.causes import CAUSES
 from ctxdoc.ledger.block_costs import Block
 from ctxdoc.ledger.ledger import Ledger
 from ctxdoc.ledger.request_cost import RequestCost
-from ctxdoc.ledger.totals import IDLE, Idle, idle_of, losses_of, totals_of
+from ctxdoc.ledger.totals import IDLE, Idle, idle_of, losses_of, priced_of
 from ctxdoc.pricing.cost import usd_text
 from ctxdoc.pricing.rates import MILLION, find_rates
 from ctxdoc.providers import provider_of
@@ -47,7 +47,7 @@ class Advice(Struct, frozen=True, kw_only=True):
 
 def advise(replay: Ledger) -> tuple[Advice, ...]:
     """What was lost first, then what may be smaller, each by its money; at most five."""
-    total = totals_of(replay.rows).priced.amount or Decimal(0)
+    total = priced_of(replay.rows).amount or Decimal(0)
     found = [advice for source in SOURCES for advice in source(replay)]
     worth = [advice for advice in found if advice.cost > 0 and advice.cost >= WORTH_SAYING * total]
     ranked = sorted(worth, key=lambda advice: (not advice.is_lost, -advice.cost, advice.id))
@@ -171,7 +171,7 @@ def _results(replay: Ledger) -> Iterator[Advice]:
         for block in replay.blocks.where(lambda sort: sort.kind.endswith("tool_result"))
         if block.tokens >= LARGE_RESULT
     ]
-    total = totals_of(replay.rows).priced.amount or Decimal(0)
+    total = priced_of(replay.rows).amount or Decimal(0)
     cost = _cost_of(blocks)
     if not blocks or cost < MUCH * total:
         return

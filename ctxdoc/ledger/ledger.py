@@ -143,8 +143,7 @@ class _Run:
         request = step.request
         row = RequestCost(
             number=step.index + 1,
-            # What is kept of a request holds no prompt.
-            request=replace(request, body=None, raw=None),
+            request=_without_prompt(request),
             session=step.session,
             tariff=tariff_of(request),
         )
@@ -286,6 +285,13 @@ class _Run:
             for fit in iter_growth(turns):
                 numbers = tuple(turn.number for turn in sent[fit.first - 1 : fit.last])
                 yield Grown(thread.session, numbers, fit)
+
+
+def _without_prompt(request: Request) -> Request:
+    """What is kept of a request."""
+    if request.body is None and request.raw is None:
+        return request
+    return replace(request, body=None, raw=None)
 
 
 def _goes_on_changed(case: Case) -> bool:

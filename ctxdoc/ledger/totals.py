@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
+from operator import attrgetter
 
 from msgspec import Struct
 
@@ -180,11 +181,12 @@ def is_checked(row: RequestCost) -> bool:
 def usages_of(row: RequestCost) -> tuple[Usage, ...]:
     """The counters of a request and of its further passes, which no other counter holds (facts 1.9);
     reported, or simulated where there are none."""
-    if row.counters is None:
+    counters, response = row.counters, row.request.response
+    if counters is None:
         return ()
-    if row.reported is None or row.request.response is None:
-        return (row.counters,)
-    return (row.counters, *(each.usage for each in row.request.response.extra_passes))
+    if row.reported is None or response is None or not response.passes:
+        return (counters,)
+    return (counters, *(each.usage for each in response.extra_passes))
 
 
 def totals_of(rows: Sequence[RequestCost]) -> Totals:
@@ -228,6 +230,11 @@ def totals_of(rows: Sequence[RequestCost]) -> Totals:
     )
 
 
+def priced_of(rows: Sequence[RequestCost]) -> Sum:
+    """What some requests cost, simulated where nothing was reported: one of their totals, by itself."""
+    return _sum([row for row in rows if counts(row) and row.counters is not None], "cost")
+
+
 def _basis(rows: Sequence[RequestCost]) -> Basis:
     return Basis(requests=len(rows), simulated=sum(row.reported is None for row in rows))
 
@@ -235,11 +242,8 @@ def _basis(rows: Sequence[RequestCost]) -> Basis:
 def _tokens(rows: Sequence[RequestCost]) -> Tokens | None:
     if not rows:
         return None
-    sums = dict.fromkeys(PARTS, 0)
-    for row in rows:
-        for usage in usages_of(row):
-            for name in PARTS:
-                sums[name] += getattr(usage, name)
+    usages = [usage for row in rows for usage in usages_of(row)]
+    sums = {name: sum(map(attrgetter(name), usages)) for name in PARTS}
     wrong = sum(bool(row.counters and row.counters.contradiction) for row in rows)
     return Tokens(basis=_basis(rows), contradicted=wrong, **sums)
 
@@ -253,9 +257,10 @@ def _simulated(rows: Sequence[RequestCost]) -> Tokens | None:
 
 
 def _sum(rows: Sequence[RequestCost], name: str) -> Sum:
-    priced = [row for row in rows if getattr(row, name) is not None]
+    cost_of = attrgetter(name)
+    priced = [row for row in rows if cost_of(row) is not None]
     return Sum(
-        amount=sum_of(getattr(row, name) for row in priced),
+        amount=sum_of(map(cost_of, priced)),
         basis=_basis(priced),
         count=len(priced),
         unpriced=len(rows) - len(priced),

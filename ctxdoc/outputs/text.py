@@ -1,184 +1,27 @@
-"""The report for a terminal, in rich; plain text where colour is off."""
+"""The report for a terminal; plain text where colour is off."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from io import StringIO
-from itertools import groupby
-from typing import NamedTuple
-
-from rich.console import Console, OverflowMethod
-from rich.padding import Padding
-from rich.table import Table as RichTable
-from rich.text import Text
 
 from ctxdoc.outputs.base import Output, Style
-from ctxdoc.outputs.numbers import counted
-from ctxdoc.outputs.printable import harmless
-from ctxdoc.outputs.report import (
-    Chart,
-    Curves,
-    Fields,
-    Headline,
-    Heat,
-    Notes,
-    Part,
-    Report,
-    Snippet,
-    Table,
-)
-
-TONES = {"good": "bold green", "bad": "bold red", "warn": "bold yellow", "plain": "bold cyan"}
-LABEL_WIDTH = 8
-SHORT_WORD = 10
-"""Characters that a column of a table has at least, where its words are so long."""
-LONG_WORD = 24
-"""Characters of a word from which on it is broken."""
-GAP = 2
-"""Blanks between two columns."""
+from ctxdoc.outputs.plain import plain_lines
+from ctxdoc.outputs.report import Part, Report
 
 
 def _write(report: Report, style: Style) -> str:
-    stream = StringIO()
-    console = Console(
-        file=stream,
-        width=style.width,
-        force_terminal=style.color,
-        color_system="standard" if style.color else None,
-        no_color=not style.color,
-        _environ={},
-        highlight=False,
-        emoji=False,
-        markup=False,
-    )
-    for part in report.parts:
-        _print(console, part)
-    lines = [line.rstrip() for line in stream.getvalue().splitlines()]
+    lines = [line for part in report.parts for line in _lines(part, style)]
     return "\n".join(lines) + "\n"
 
 
-def _print(console: Console, part: Part) -> None:
-    match part:
-        case Headline():
-            console.print(Text.assemble((part.word, TONES[part.tone]), "  ", harmless(part.text)))
-            if part.under:
-                console.print(_said(part.under, style="dim"), overflow="fold")
-            console.print()
-        case Fields():
-            _print_fields(console, part)
-            console.print()
-        case Snippet():
-            console.print(_snippet(part))
-            console.print()
-        case Table():
-            _print_table(console, part)
-        case Notes():
-            if part.title:
-                console.print(_said(part.title, style="bold"))
-            for line in part.lines:
-                console.print(Padding(_said(line, overflow="fold"), (0, 0, 0, 2)))
-            console.print()
-        case Chart() | Curves() | Heat():
-            pass
+def _lines(part: Part, style: Style) -> Sequence[str]:
+    found = None if style.color else plain_lines(part, style.width)
+    if found is not None:
+        return found
+    # Rich takes a fifth of the time of a whole diagnosis to load: most reports need none of it.
+    from ctxdoc.outputs.styled import styled_lines
 
-
-def _said(text: str, style: str = "", overflow: OverflowMethod | None = None) -> Text:
-    """A text of a report, harmless for a terminal."""
-    return Text(harmless(text), style=style, overflow=overflow)
-
-
-def _print_fields(console: Console, part: Fields) -> None:
-    width = max([LABEL_WIDTH, *(len(row.label) for row in part.rows)])
-    for is_command, rows in groupby(part.rows, key=lambda row: row.is_command):
-        if is_command:
-            for row in rows:
-                line = _said(f"{row.label:{width}}    {row.text}")
-                console.print(line, no_wrap=True, overflow="ignore", crop=False)
-            continue
-        grid = RichTable.grid(padding=(0, 1))
-        grid.add_column(min_width=width, no_wrap=True)
-        grid.add_column(overflow="fold")
-        for row in rows:
-            grid.add_row(
-                _said(row.label, style="dim"), _said(row.text, style="bold" if row.strong else "")
-            )
-        console.print(grid)
-
-
-def _snippet(part: Snippet) -> RichTable:
-    grid = RichTable.grid(padding=(0, 1))
-    grid.add_column(min_width=LABEL_WIDTH, no_wrap=True)
-    grid.add_column(no_wrap=True, overflow="crop")
-    mark = part.mark
-    for label, text, color in (("before", part.before, "red"), ("after", part.after, "green")):
-        line = _said(text)
-        line.stylize(color, mark)
-        grid.add_row(Text(label, style="dim"), line)
-    if "(not there)" not in (part.before, part.after):
-        grid.add_row("", Text(" " * mark + "^", style="bold"))
-    return grid
-
-
-def _print_table(console: Console, part: Table) -> None:
-    if part.title:
-        console.print(_said(part.title, style="bold"))
-    indent = 2 if part.title else LABEL_WIDTH + 1
-    columns = [_column(part, index) for index in range(len(part.columns))]
-    shown = _shown(columns, part.optional, console.width - indent)
-    console.print(Padding(_grid(part, columns, shown, console.width - indent), (0, 0, 0, indent)))
-    left = len(columns) - len(shown)
-    if left:
-        text = f"{counted(left, 'column')} left out at this width; --format csv or json has all"
-        console.print(Padding(_said(text, style="dim"), (0, 0, 0, indent)))
-    console.print()
-
-
-def _shown(columns: Sequence[_Column], optional: Sequence[int], width: int) -> list[int]:
-    """The indexes of the columns that fit; optional ones go, the first of them first."""
-    shown = list(range(len(columns)))
-    for index in optional:
-        if _least(columns, shown) <= width:
-            break
-        shown.remove(index)
-    return shown
-
-
-def _least(columns: Sequence[_Column], shown: Sequence[int]) -> int:
-    return sum(columns[index].least + GAP for index in shown)
-
-
-def _grid(part: Table, columns: Sequence[_Column], shown: Sequence[int], width: int) -> RichTable:
-    fits = _least(columns, shown) <= width
-    table = RichTable(box=None, padding=(0, GAP, 0, 0), header_style="dim", show_edge=False)
-    for column in (columns[index] for index in shown):
-        table.add_column(
-            column.title,
-            justify="right" if column.numeric else "left",
-            overflow="fold",
-            # A number broken into lines reads as two: only where nothing else helps.
-            no_wrap=column.numeric and fits,
-            min_width=column.least if fits else min(column.least, SHORT_WORD),
-        )
-    for row in part.rows:
-        table.add_row(*(_said(row[index]) for index in shown))
-    return table
-
-
-class _Column(NamedTuple):
-    title: str
-    numeric: bool
-    least: int
-    """Characters without which it cannot be read."""
-
-
-def _column(part: Table, index: int) -> _Column:
-    cells = [row[index] for row in part.rows]
-    numeric = all(cell.lstrip("+-<$")[:1].isdigit() or cell in ("-", "none") for cell in cells)
-    title = part.columns[index]
-    if numeric:
-        return _Column(title, True, max(map(len, [title, *cells])))
-    words = [word for cell in cells for word in cell.split()]
-    return _Column(title, False, min(LONG_WORD, max(map(len, [title, *words]))))
+    return styled_lines(part, style)
 
 
 OUTPUT = Output(id="text", title="for a terminal", write=_write)

@@ -43,18 +43,16 @@ def price(usage: Usage, tariff: Tariff, size: int | None = None) -> Decimal | No
     rates = find_rates(tariff, usage.input if size is None else size)
     if rates is None:
         return None
-    parts = (
-        (usage.uncached, rates.input),
+    total = usage.uncached * rates.input + usage.output * rates.output
+    for tokens, rate in (
         (usage.cache_read, rates.cache_read),
         (usage.cache_write_5m, rates.cache_write_5m),
         (usage.cache_write_1h, rates.cache_write_1h),
-        (usage.output, rates.output),
-    )
-    total = Decimal(0)
-    for tokens, rate in parts:
-        if tokens and rate is None:
+    ):
+        if rate is not None:
+            total += tokens * rate
+        elif tokens:
             return None
-        total += tokens * (rate or Decimal(0))
     return total / MILLION
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
-
 from ctxdoc.prompt.segments import Segment
+from ctxdoc.request.digest import blake2b
 from ctxdoc.request.request import Section
 
 

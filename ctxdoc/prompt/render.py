@@ -6,7 +6,6 @@ their bytes, and a request that goes on from an earlier one takes its segments a
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -32,6 +31,7 @@ from ctxdoc.prompt.segments import (
 from ctxdoc.prompt.server_edits import keeps_all_thinking, parted_by_compaction, parted_by_edits
 from ctxdoc.providers import ModelRule, find_model
 from ctxdoc.request import codec
+from ctxdoc.request.digest import blake2b
 from ctxdoc.request.request import Body, Marked, Request
 from ctxdoc.request.response import ServerEdit
 

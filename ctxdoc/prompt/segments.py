@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from hashlib import blake2b
 from sys import intern
 from typing import NamedTuple
 
@@ -22,6 +21,7 @@ from ctxdoc.prompt.messages_form import BILLING_LINE, FEATURE_TOOLS, THINKING_KI
 from ctxdoc.providers import ModelRule
 from ctxdoc.request import codec
 from ctxdoc.request.codec import Json
+from ctxdoc.request.digest import blake2b
 from ctxdoc.request.request import Body, Marked, Section
 
 

@@ -8,8 +8,8 @@ mark where the part belongs was the cut right, otherwise the line is decoded as 
 
 from __future__ import annotations
 
+import os
 import re
-import secrets
 from collections.abc import Iterable, Iterator
 from sys import intern
 from typing import TypeAlias
@@ -30,7 +30,8 @@ _TOOLS = re.compile(rb'"tools"\s*:\s*')
 _SYSTEM = re.compile(rb'"system"\s*:\s*')
 _OPEN, _CLOSE = re.compile(rb"\[\s*"), re.compile(rb"\s*\]")
 _COMMA = re.compile(rb"\s*,\s*")
-MARK = f'"{secrets.token_hex(12)}"'.encode()
+# As good as the module secrets, whose import loads OpenSSL.
+MARK = f'"{os.urandom(12).hex()}"'.encode()
 """Stands for what was cut out; no log can know it."""
 
 

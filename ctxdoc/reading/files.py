@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 import sys
-import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, TYPE_CHECKING, cast
 
 from ctxdoc.errors import InputError
 from ctxdoc.reading.source import MAX_DOCUMENT, Source, Walk
+
+if TYPE_CHECKING:
+    from zipfile import ZipFile, ZipInfo
 
 ZIP = b"PK\x03\x04"
 GZIP = b"\x1f\x8b"
@@ -43,6 +45,13 @@ def iter_sources(path: str) -> Iterator[Source]:
             walk = Walk(folder)
         with Path(name).open("rb", buffering=BUFFER) as stream:
             yield from _opened(shown(name), stream, folder, walk)
+
+
+def unreadable() -> tuple[type[Exception], ...]:
+    """Errors of a file that cannot be opened, or is damaged; asked for when one is raised."""
+    from zipfile import BadZipFile  # a slow import, for few logs
+
+    return OSError, EOFError, zlib.error, BadZipFile
 
 
 def size_of(paths: Iterable[str]) -> int:
@@ -89,7 +98,9 @@ def _opened(
         if head.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise InputError(f"{name} is UTF-16", "save it as UTF-8: iconv -f utf-16 -t utf-8")
         if head.startswith(GZIP):
-            plain = cast("IO[bytes]", stack.enter_context(gzip.GzipFile(fileobj=stream)))
+            from gzip import GzipFile  # few logs are packed
+
+            plain = cast("IO[bytes]", stack.enter_context(GzipFile(fileobj=stream)))
             yield Source(name, plain, folder, walk, stream)
         elif head == ZSTD:
             from ctxdoc.reading.zstd_stream import ZstdStream
@@ -104,6 +115,8 @@ def _opened(
 
 def _members(name: str, stream: IO[bytes]) -> Iterator[Source]:
     """The members of a zip archive, each read in place and bounded."""
+    import zipfile  # few logs are packed
+
     # The directory of an archive stands at its end.
     data = stream if stream.seekable() else io.BytesIO(stream.read(MAX_DOCUMENT))
     try:
@@ -120,7 +133,7 @@ def _members(name: str, stream: IO[bytes]) -> Iterator[Source]:
                     yield Source(inner, inside, file=data)
 
 
-def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> IO[bytes]:
+def _member(archive: ZipFile, member: ZipInfo, name: str) -> IO[bytes]:
     try:
         return archive.open(member)
     except (NotImplementedError, RuntimeError) as error:

@@ -3,9 +3,7 @@ skips."""
 
 from __future__ import annotations
 
-import gzip
 import os
-import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from io import BytesIO
@@ -17,7 +15,7 @@ from msgspec.structs import replace
 
 from ctxdoc.errors import InputError, NoRequestError
 from ctxdoc.reading.deduplicate import Folder
-from ctxdoc.reading.files import iter_sources, shown
+from ctxdoc.reading.files import iter_sources, shown, unreadable
 from ctxdoc.reading.formats import FORMATS, Format
 from ctxdoc.reading.formats.base import UNREADABLE, Item, by_document
 from ctxdoc.reading.formats.shared.others import KEPT_BESIDE, refusal
@@ -106,7 +104,7 @@ class _Reader:
             for source in iter_sources(path):
                 self.files += 1
                 self.read_source(source)
-        except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+        except unreadable() as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise InputError(f"cannot read {shown(path)}: {reason}", _hint(path, error)) from error
 
@@ -253,7 +251,9 @@ def _nothing(paths: list[str], skipped: list[Skipped]) -> str:
 
 
 def _hint(path: str, error: Exception) -> str:
-    if isinstance(error, (EOFError, zlib.error, gzip.BadGzipFile)):
+    from gzip import BadGzipFile  # a slow import, for few logs
+
+    if isinstance(error, (EOFError, zlib.error, BadGzipFile)):
         return "the gzip file is cut or damaged: gzip -t tests it"
     if isinstance(error, OSError) and "zstd data" in str(error):
         return "the zstd file is cut or damaged: zstd -t tests it"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from hashlib import blake2b
 
 from msgspec import Struct
 
@@ -11,6 +10,7 @@ from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.segments import Segment
 from ctxdoc.providers import ModelRule
 from ctxdoc.request import codec
+from ctxdoc.request.digest import blake2b
 from ctxdoc.request.request import Section
 from ctxdoc.tokens.estimate import weight_of
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import ctxdoc
-from ctxdoc.diagnosis.causes import CAUSES
+from ctxdoc.diagnosis.causes import CAUSES, Part, can_explain
 
 PACKAGE = Path(ctxdoc.__file__).parent
 LEFT = {
@@ -37,3 +37,9 @@ def test_ids_of_causes_stand_nowhere_else() -> None:
         if not name.startswith("diagnosis/causes/") and quoted.search(path.read_text("utf-8"))
     }
     assert found == LEFT
+
+
+def test_what_a_cause_can_explain_is_known_without_loading_it() -> None:
+    for name in CAUSES.names:
+        known = {part for part in Part if can_explain(name, frozenset({part}))}
+        assert known == CAUSES[name].parts, name

@@ -67,4 +67,41 @@ CAUSES: Registry[Cause] = Registry(
     ),
 )
 
-__all__ = ["CAUSES", "Case", "Cause", "Confidence", "Group", "Match", "Part"]
+_EXPLAINED: dict[str, tuple[Part, ...]] = {
+    "usage_duplicate_records": (Part.RECORD,),
+    "breakpoint_invalid_target": (Part.REFUSAL,),
+    "breakpoint_over_limit": (Part.REFUSAL,),
+    "ttl_order_invalid": (Part.REFUSAL,),
+    "message_shape_invalid": (Part.REFUSAL,),
+    "bound_thinking_refused": (Part.REFUSAL,),
+    "request_failed": (Part.REFUSAL,),
+    "first_request": (Part.COLD,),
+    "no_breakpoint": (Part.NEVER_CACHED, Part.REACH),
+    "below_minimum": (Part.NEVER_CACHED,),
+    "concurrent_cold_start": (Part.VISIBILITY,),
+    "routing_changed": (Part.PLACE,),
+    "ttl_expired": (Part.EXPIRY,),
+    "other_model_answered": (Part.PROVIDER,),
+    "beta_set_changed": (Part.PROVIDER,),
+    "undocumented_setting_changed": (Part.PROVIDER,),
+    "provider_side_miss": (Part.PROVIDER,),
+    "per_user_prefix": (Part.WASTE,),
+    "breakpoint_missing_on_history": (Part.REACH, Part.WASTE),
+    "lookback_exceeded": (Part.REACH,),
+    "compaction_state_lost": (Part.DIVERGENCE, Part.WASTE),
+    "breakpoint_on_volatile_block": (Part.DIVERGENCE, Part.WASTE),
+    "usage_double_counted": (Part.ACCOUNTING,),
+    "usage_wrong_rate": (Part.ACCOUNTING,),
+    "none": (Part.NOTHING,),
+    "unexplained": (Part.NEVER_CACHED, Part.DIVERGENCE),
+}
+"""The parts of a loss that a cause can explain, where that is no first difference. They stand here as well, so
+that only those causes are loaded that can be one."""
+
+
+def can_explain(name: str, parts: frozenset[Part]) -> bool:
+    """Whether a cause can explain one of these parts, without loading it."""
+    return not parts.isdisjoint(_EXPLAINED.get(name, (Part.DIVERGENCE,)))
+
+
+__all__ = ["CAUSES", "Case", "Cause", "Confidence", "Group", "Match", "Part", "can_explain"]

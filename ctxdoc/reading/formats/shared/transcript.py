@@ -178,9 +178,9 @@ def read_response(message: Message) -> Response:
         usage = msgspec.json.decode(message.usage)
         whole = {"id": message.id, "model": message.model, "usage": usage}
         return response_of({**whole, "diagnostics": message.diagnostics})
-    split = plain.cache_creation
+    split, served = plain.cache_creation, plain.server_tool_use
     return Response(
-        searches=counters.searches({"server_tool_use": plain.server_tool_use}),
+        searches=counters.searches({"server_tool_use": served}) if served else 0,
         id=text_of(message.id),
         model=text_of(message.model),
         usage=counters.beside(
