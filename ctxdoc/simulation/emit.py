@@ -17,10 +17,11 @@ from ctxdoc.request import codec
 from ctxdoc.request.codec import Json
 from ctxdoc.request.request import Body
 from ctxdoc.request.usage import Usage
+from ctxdoc.simulation.bill import Sending
 from ctxdoc.simulation.history.assemble import Prompt
 from ctxdoc.simulation.history.edit import SUMMARY_TOLD
 from ctxdoc.simulation.placements import Placement
-from ctxdoc.simulation.run import Sending, Simulation
+from ctxdoc.simulation.run import Simulation
 from ctxdoc.simulation.strategies import Spec
 from ctxdoc.simulation.strategies.compact import ASKED
 from ctxdoc.simulation.strategies.spec import by_server, parse_specs

@@ -17,6 +17,7 @@ from ctxdoc.prompt.segments import Segment
 from ctxdoc.request.usage import Origin
 from ctxdoc.simulation.history.keys import Keys
 from ctxdoc.simulation.history.messages import Call, Head, Message
+from ctxdoc.simulation.history.overlap import common_start, moved_run
 from ctxdoc.tokens.ledger import Sizes
 
 
@@ -182,7 +183,7 @@ class Lane:
         old = self._blocks
         grown = head is None and shared == len(old.messages)
         blocks = old.upto_message(shared) if head is None else _Blocks.of(head)
-        at, run = (shared, range(0)) if grown else _moved(old.messages, messages, shared)
+        at, run = (shared, range(0)) if grown else moved_run(old.messages, messages, shared)
         blocks.add(messages[shared:at])
         start = len(blocks.segments)
         if run:
@@ -218,35 +219,6 @@ class Lane:
                 if blocks.segments[index].digest in known:
                     total += blocks.between(index, index + 1)
         return total
-
-
-def common_start(one: Sequence[Message], two: Sequence[Message]) -> int:
-    """How many leading messages are the same."""
-    low, high = 0, min(len(one), len(two))
-    if one[:high] == two[:high]:
-        return high
-    # Lists of the same messages are compared in a moment: halving is quicker than looking at each.
-    while high - low > 1:
-        middle = (low + high) // 2
-        if one[low:middle] == two[low:middle]:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-def _moved(old: list[Message], new: list[Message], shared: int) -> tuple[int, range]:
-    """The first message that stood elsewhere in the prompt before, at most one behind the shared ones,
-    and the run of that one's messages that stands from there on."""
-    for at in (shared, shared + 1):
-        if at < len(new):
-            try:
-                start = old.index(new[at], shared)
-            except ValueError:
-                continue
-            count = common_start(old[start:], new[at:])
-            return at, range(start, start + count)
-    return len(new), range(0)
 
 
 def _common(one: Sequence[Segment], two: Sequence[Segment], start: int) -> int:

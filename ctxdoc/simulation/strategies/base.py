@@ -44,8 +44,8 @@ class Extra(Struct, frozen=True, eq=False, kw_only=True, gc=False):
     """Whether it follows the request instead of preceding it."""
 
 
-class Sent(Struct, frozen=True, eq=False, kw_only=True, gc=False):
-    """What a strategy sends for one request."""
+class Outgoing(Struct, frozen=True, eq=False, kw_only=True, gc=False):
+    """A request as a strategy sends it."""
 
     messages: list[Message]
     memory: object = None
@@ -63,7 +63,7 @@ class Sent(Struct, frozen=True, eq=False, kw_only=True, gc=False):
 class Strategy(Protocol):
     """A strategy with its parameters; a pure function over the history and its own memory."""
 
-    def send(self, history: History, memory: object) -> Sent:
+    def send(self, history: History, memory: object) -> Outgoing:
         """What is sent for one request; `memory` is what it kept of the one before, None at first."""
 
 
@@ -197,12 +197,21 @@ def iter_cuts(messages: Sequence[Message]) -> Iterator[Cut]:
     the last one ahead of each answer of the model, whose tool results then stay with their calls."""
     starts = [index for index, message in enumerate(messages) if message.starts_turn]
     yield from (Cut(index) for index in starts if index)
-    last = starts[-1] if starts else None
-    if last is None:
-        return
-    for index in range(last + 2, len(messages)):
-        if messages[index].role == "assistant" and messages[index - 1].role == "user":
-            yield Cut(index, opening=last)
+    if starts:
+        yield from iter_inner_cuts(messages, starts[-1])
+
+
+def iter_inner_cuts(messages: Sequence[Message], opening: int, first: int = 0) -> Iterator[Cut]:
+    """The places to cut inside of the turn that a message opens, from a message on."""
+    # The answer right behind the opening drops nothing.
+    for index in range(max(opening + 2, first), len(messages)):
+        if is_reply(messages, index):
+            yield Cut(index, opening=opening)
+
+
+def is_reply(messages: Sequence[Message], index: int) -> bool:
+    """Whether a message is the model's answer to the user's: ahead of it no call waits for its result."""
+    return messages[index].role == "assistant" and messages[index - 1].role == "user"
 
 
 def users_in(messages: Sequence[Message], cut: Cut) -> int:

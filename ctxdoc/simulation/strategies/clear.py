@@ -30,7 +30,7 @@ from msgspec import Struct
 
 from ctxdoc.simulation.history.edit import Edit
 from ctxdoc.simulation.history.messages import Message
-from ctxdoc.simulation.strategies.base import COUNT, Definition, History, Sent, prompt, size_of
+from ctxdoc.simulation.strategies.base import COUNT, Definition, History, Outgoing, prompt, size_of
 
 PLACEHOLDER = '"[old tool result cleared]"'
 
@@ -60,7 +60,7 @@ class Clear(Struct, frozen=True):
     mode: Literal["sticky", "rolling"] = "sticky"
     by: Literal["server", "client"] = "server"
 
-    def send(self, history: History, memory: object) -> Sent:
+    def send(self, history: History, memory: object) -> Outgoing:
         """The history with what is cleared by now."""
         messages = history.messages
         known = memory if isinstance(memory, Memory) else NOTHING
@@ -70,7 +70,7 @@ class Clear(Struct, frozen=True):
         base = messages if rolling else _applied(known.made, messages)
         size = size_of(base)
         if history.head.size + size <= self.trigger:
-            return Sent(messages=base, memory=known)
+            return Outgoing(messages=base, memory=known)
         last = self._first_kept(messages)
         more = dict(self._cleared(history, known.upto, last))
         made = {**known.made, **more} if more else known.made
@@ -79,8 +79,8 @@ class Clear(Struct, frozen=True):
         end = last[0] + 1
         sent = [*_applied(made, messages[:end]), *base[end:]] if made else base
         if size - size_of(sent) < max(1, self.clear_at_least):
-            return Sent(messages=base, memory=known if more else now)
-        return Sent(messages=sent, memory=now)
+            return Outgoing(messages=base, memory=known if more else now)
+        return Outgoing(messages=sent, memory=now)
 
     def _cleared(
         self, history: History, first: int, last: tuple[int, int]

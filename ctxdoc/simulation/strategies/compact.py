@@ -33,7 +33,8 @@ from ctxdoc.simulation.strategies.base import (
     Definition,
     Extra,
     History,
-    Sent,
+    Outgoing,
+    is_reply,
     prompt,
     size_of,
     users_in,
@@ -64,7 +65,7 @@ class Compact(Struct, frozen=True):
     call: Literal["same", "separate"] = "same"
     by: Literal["client", "server"] = "client"
 
-    def send(self, history: History, memory: object) -> Sent:
+    def send(self, history: History, memory: object) -> Outgoing:
         """The summary and what follows it."""
         messages = history.messages
         known = memory if isinstance(memory, Memory) else None
@@ -72,13 +73,13 @@ class Compact(Struct, frozen=True):
             known = None
         sent = self._summed(history, known.index) if known else messages
         if history.head.size + size_of(sent) <= self.trigger:
-            return Sent(messages=sent, memory=known)
+            return Outgoing(messages=sent, memory=known)
         index = self._index(messages)
         if index is None or (known is not None and index <= known.index):
-            return Sent(messages=sent, memory=known)
+            return Outgoing(messages=sent, memory=known)
         asked = text_block(ASKED)
         asking = [*sent[:-1], history.maker.with_block(sent[-1], asked, ASKED_TOKENS, last=True)]
-        return Sent(
+        return Outgoing(
             messages=self._summed(history, index),
             memory=Memory(index, messages[index - 1]),
             extra=(Extra(messages=asking, output=self.summary_tokens, cached=self.call == "same"),),
@@ -90,10 +91,7 @@ class Compact(Struct, frozen=True):
         if self.by == "server":
             return len(messages)
         for index in range(len(messages) - 1, 0, -1):
-            message = messages[index]
-            is_cut = message.starts_turn or (
-                message.role == "assistant" and messages[index - 1].role == "user"
-            )
+            is_cut = messages[index].starts_turn or is_reply(messages, index)
             if is_cut and users_in(messages, Cut(index)) >= max(1, self.keep_recent):
                 return index
         return None

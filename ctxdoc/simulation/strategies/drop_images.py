@@ -29,7 +29,7 @@ from ctxdoc.prompt.segments import AT
 from ctxdoc.request.codec import Json
 from ctxdoc.simulation.history.edit import LEFT_OUT, Edit, text_block
 from ctxdoc.simulation.history.messages import Head, Message, pictured
-from ctxdoc.simulation.strategies.base import COUNT, Definition, History, Sent
+from ctxdoc.simulation.strategies.base import COUNT, Definition, History, Outgoing
 
 NOTE = "[image dropped]"
 NOTE_TOKENS = 8
@@ -42,7 +42,7 @@ class DropImages(Struct, frozen=True):
     batch: Annotated[int, COUNT] = 1
     note: bool = True
 
-    def send(self, history: History, memory: object) -> Sent:
+    def send(self, history: History, memory: object) -> Outgoing:
         """The history without the images that are dropped by now."""
         counts = [len(_images(message, history)) for message in history.messages]
         total = sum(counts)
@@ -50,7 +50,7 @@ class DropImages(Struct, frozen=True):
         if total - dropped > max(0, self.keep) + max(1, self.batch) - 1:
             dropped = total - max(0, self.keep)
         if not dropped:
-            return Sent(messages=history.messages, memory=0)
+            return Outgoing(messages=history.messages, memory=0)
         left = dropped
         sent = []
         for message, count in zip(history.messages, counts, strict=True):
@@ -58,7 +58,7 @@ class DropImages(Struct, frozen=True):
             sent.append(self._without(message, gone, history) if gone else message)
             left -= gone
         head = _without_setting(history) if dropped == total else None
-        return Sent(messages=sent, memory=dropped, head=head)
+        return Outgoing(messages=sent, memory=dropped, head=head)
 
     def _without(self, message: Message, gone: int, history: History) -> Message:
         """A message without its first images."""

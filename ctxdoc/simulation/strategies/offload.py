@@ -33,7 +33,7 @@ from ctxdoc.simulation.strategies.base import (
     Definition,
     Extra,
     History,
-    Sent,
+    Outgoing,
     payload,
 )
 
@@ -63,7 +63,7 @@ class Offload(Struct, frozen=True):
     tool_tokens: Annotated[int, PAYLOAD] = 0
     reread: Annotated[float, SHARE] = 0.0
 
-    def send(self, history: History, memory: object) -> Sent:
+    def send(self, history: History, memory: object) -> Outgoing:
         """The history with pointers."""
         known = memory if isinstance(memory, Memory) else Memory({}, 0.0)
         new: dict[Message, tuple[Message, ...]] = {}
@@ -88,7 +88,7 @@ class Offload(Struct, frozen=True):
         # What is read again behind the last message is a request of its own.
         later = len(lines[-1]) - 1
         now = sent[: len(sent) - later]
-        return Sent(
+        return Outgoing(
             messages=now,
             memory=Memory(put, due),
             head=history.maker.once(("reader", history.head), lambda: self._head(history.head)),

@@ -27,7 +27,7 @@ from ctxdoc.simulation.strategies.base import (
     Cut,
     Definition,
     History,
-    Sent,
+    Outgoing,
     iter_cuts,
     prompt,
     size_of,
@@ -50,15 +50,15 @@ class Trim(Struct, frozen=True):
     low: Annotated[int, prompt(0.3)] = 50_000
     unit: Literal["tokens", "turns"] = "tokens"
 
-    def send(self, history: History, memory: object) -> Sent:
+    def send(self, history: History, memory: object) -> Outgoing:
         """The history behind the cut, which moves when the high mark is passed."""
         messages = history.messages
         cut = held(memory, messages)
         if self._measure(history, cut) > self.high:
             cut = self._moved(history, cut)
         if cut is WHOLE:
-            return Sent(messages=messages)
-        return Sent(messages=cut.kept(messages), memory=Memory(cut, messages[cut.index]))
+            return Outgoing(messages=messages)
+        return Outgoing(messages=cut.kept(messages), memory=Memory(cut, messages[cut.index]))
 
     def _measure(self, history: History, cut: Cut) -> int:
         if self.unit == "turns":
