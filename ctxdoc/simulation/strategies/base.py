@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, Protocol, TypeAlias
@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 
 from ctxdoc.errors import InputError, UnknownNameError
 from ctxdoc.prompt.segments import Segment
+from ctxdoc.simulation.closed_forms import Figures, Law
 from ctxdoc.simulation.history.edit import Maker
 from ctxdoc.simulation.history.messages import Call, Head, Message, Session
 
@@ -121,6 +122,10 @@ ApplyEdit: TypeAlias = Callable[
 `applied_edits`; None where it took nothing out."""
 
 
+LawOf: TypeAlias = Callable[[Any, Figures], Law | None]
+"""From a strategy and what a session came to under it: its closed form, where it did what that is about."""
+
+
 class Definition(Struct, frozen=True, kw_only=True):
     """A strategy as it is chosen by name."""
 
@@ -143,6 +148,10 @@ class Definition(Struct, frozen=True, kw_only=True):
     """The parameters with which it is compared where nothing is asked for, a text for each row."""
     applies: Callable[[Session], bool] = _always
     """Whether a session has what it works on."""
+    law: LawOf | None = None
+    """Its closed form; None where it has none."""
+    best_laws: Mapping[str, LawOf] = {}
+    """The closed forms of the best values of its parameters, by their names."""
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:

@@ -28,6 +28,7 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
+from ctxdoc.simulation.closed_forms import paid_back
 from ctxdoc.simulation.history.edit import Edit
 from ctxdoc.simulation.history.messages import Message
 from ctxdoc.simulation.strategies.base import COUNT, Definition, History, Outgoing, prompt, size_of
@@ -194,6 +195,7 @@ STRATEGY = Definition(
     id="clear",
     title="replaces old tool results by a placeholder",
     make=Clear,
+    law=paid_back,
     server_edit=_edit,
     applied_edit=_applied_edit,
     usual=("", "mode=rolling"),

@@ -24,6 +24,7 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 from ctxdoc.request.codec import Json
+from ctxdoc.simulation.closed_forms import Figures, Law, best_batch, compaction
 from ctxdoc.simulation.history.edit import text_block, told
 from ctxdoc.simulation.history.messages import Message
 from ctxdoc.simulation.strategies.base import (
@@ -133,6 +134,29 @@ def _edit(strategy: Compact) -> dict[str, object]:
     }
 
 
+def _best_trigger(strategy: Compact, figures: Figures) -> Law | None:
+    """The trigger at which a turn costs least; None where it is cheapest never to compact."""
+    if figures.per_turn <= 0 or not figures.rewrote:
+        return None
+    summary, by = strategy.summary_tokens, figures.by
+    again = strategy.keep_recent * figures.per_turn + ASKED_TOKENS
+    once = compaction(figures.head, summary, again, by)
+    turns = best_batch(figures.per_turn, once, by)
+    if turns is None:
+        return None
+    return Law(
+        name="is cheapest",
+        formula="at P + summary + a·√(2·C/(r·a))",
+        unit="tokens",
+        value=figures.head + summary + figures.per_turn * turns,
+        simulated=float(strategy.trigger),
+    )
+
+
 STRATEGY = Definition(
-    id="compact", title="a summary replaces the history", make=Compact, server_edit=_edit
+    id="compact",
+    title="a summary replaces the history",
+    make=Compact,
+    server_edit=_edit,
+    best_laws={"trigger": _best_trigger},
 )

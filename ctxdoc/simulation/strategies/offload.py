@@ -25,6 +25,7 @@ from msgspec import Struct
 
 from ctxdoc.prompt.segments import Segment, iter_tools
 from ctxdoc.request.codec import Json
+from ctxdoc.simulation.closed_forms import Figures, Law, saved_by_offload
 from ctxdoc.simulation.history.edit import Edit, made_message, with_segment
 from ctxdoc.simulation.history.messages import Head, Message
 from ctxdoc.simulation.strategies.base import (
@@ -149,6 +150,24 @@ def _read_again(message: Message, places: list[int]) -> Iterator[Message]:
         yield made_message({"role": "user", "content": [result]}, [message.tokens[place]])
 
 
+def _law(strategy: Offload, figures: Figures) -> Law | None:
+    """What is saved by payloads that are never sent; None where one is read again."""
+    if not figures.lost or figures.extra_calls or figures.rewrote:
+        return None
+    pointer, by = strategy.pointer_tokens, figures.by
+    return Law(
+        name="saves",
+        formula="Σ (w + r·later turns)·(x − pointer)",
+        unit="tokens",
+        value=sum(saved_by_offload(tokens, pointer, later, by) for tokens, later in figures.lost),
+        simulated=figures.saved,
+    )
+
+
 STRATEGY = Definition(
-    id="offload", title="payloads go to disk, a pointer is sent", make=Offload, edits=False
+    id="offload",
+    title="payloads go to disk, a pointer is sent",
+    make=Offload,
+    edits=False,
+    law=_law,
 )

@@ -21,6 +21,7 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
+from ctxdoc.simulation.closed_forms import paid_back
 from ctxdoc.simulation.history.messages import Message
 from ctxdoc.simulation.strategies.base import (
     WHOLE,
@@ -83,4 +84,6 @@ def held(memory: object, messages: Sequence[Message]) -> Cut:
     return WHOLE
 
 
-STRATEGY = Definition(id="trim", title="drops the oldest turns in batches", make=Trim)
+STRATEGY = Definition(
+    id="trim", title="drops the oldest turns in batches", make=Trim, law=paid_back
+)

@@ -20,6 +20,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
+from ctxdoc.simulation.closed_forms import Figures, Law, window_loses_until
 from ctxdoc.simulation.history.edit import text_block, told
 from ctxdoc.simulation.history.messages import Message
 from ctxdoc.simulation.history.totals import Totals, first_within
@@ -99,4 +100,25 @@ def _last_inner(messages: list[Message], opening: int) -> Cut | None:
     return None
 
 
-STRATEGY = Definition(id="window", title="slides over the newest turns, every request", make=Window)
+def _law(strategy: Window, figures: Figures) -> Law | None:
+    """Up to which turn a window that slides on every request costs more than keeping everything."""
+    del strategy
+    if not figures.rewrote or figures.per_turn <= 0:
+        return None
+    # The window is what stands behind tools and system prompt, which are read either way.
+    until = window_loses_until(figures.peak - figures.head, figures.per_turn, figures.by)
+    slides = len(figures.rewrote) == figures.requests - figures.rewrote[0][0]
+    if not slides or until is None or until >= figures.requests:
+        return None
+    return Law(
+        name="costs more a turn",
+        formula="until turn w·(W − a)/(r·a)",
+        unit="request",
+        value=until,
+        simulated=figures.cheaper_from,
+    )
+
+
+STRATEGY = Definition(
+    id="window", title="slides over the newest turns, every request", make=Window, law=_law
+)
