@@ -38,7 +38,21 @@ class Checker:
             return
         parted = unanswered = False
         called: frozenset[str] = frozenset()
-        role, calls, answers = "", called, called
+        # The last message may call what nobody has answered yet.
+        for role, calls, answers in self._joined(messages):
+            parted |= not answers <= called
+            unanswered |= not called <= answers
+            called = calls if role == "assistant" else frozenset()
+        if parted:
+            yield WITHOUT_CALL
+        if unanswered:
+            yield WITHOUT_RESULT
+
+    def _joined(
+        self, messages: Sequence[Message]
+    ) -> Iterator[tuple[str, frozenset[str], frozenset[str]]]:
+        """The messages as the API reads them: role, ids that are called, ids that are answered."""
+        role, calls, answers = "", frozenset[str](), frozenset[str]()
         for message in messages:
             if message.role == "system":
                 # The API reads it as an instruction in between.
@@ -47,14 +61,9 @@ class Checker:
             if message.role == role:
                 calls, answers = calls | own_calls, answers | own_answers
                 continue
-            parted |= not answers <= called
-            unanswered |= not called <= answers
-            called = calls if role == "assistant" else frozenset()
+            yield role, calls, answers
             role, calls, answers = message.role, own_calls, own_answers
-        if parted or not answers <= called:
-            yield WITHOUT_CALL
-        if unanswered or not called <= answers:
-            yield WITHOUT_RESULT
+        yield role, calls, answers
 
     def _follow(self, messages: list[Message]) -> bool:
         """Whether each message may follow the one before it: what is known of two holds wherever they

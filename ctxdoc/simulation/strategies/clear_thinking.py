@@ -41,9 +41,9 @@ class ClearThinking(Struct, frozen=True):
         if not any(message.thinks for message in messages[:first]):
             return Outgoing(messages=messages)
         old = [self._without(message, history) for message in messages[:first]]
-        return Outgoing(messages=[*(m for m in old if m is not None), *messages[first:]])
+        return Outgoing(messages=[*old, *messages[first:]])
 
-    def _without(self, message: Message, history: History) -> Message | None:
+    def _without(self, message: Message, history: History) -> Message:
         if not message.thinks:
             return message
         gone = [p for p, s in enumerate(message.segments) if s.kind in THINKING_KINDS]

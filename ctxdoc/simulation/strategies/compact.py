@@ -69,15 +69,14 @@ class Compact(Struct, frozen=True):
     def send(self, history: History, memory: object) -> Outgoing:
         """The summary and what follows it."""
         messages = history.messages
-        known = memory if isinstance(memory, Memory) else None
-        if known is not None and not _holds(known, messages):
-            known = None
+        known = _held(memory, messages)
         sent = self._summed(history, known.index) if known else messages
         if history.head.size + size_of(sent) <= self.trigger:
             return Outgoing(messages=sent, memory=known)
         index = self._index(messages)
         if index is None or (known is not None and index <= known.index):
             return Outgoing(messages=sent, memory=known)
+        # The question goes behind the last message, so that all ahead of it is read from the cache.
         asked = text_block(ASKED)
         asking = [*sent[:-1], history.maker.with_block(sent[-1], asked, ASKED_TOKENS, last=True)]
         return Outgoing(
@@ -122,8 +121,11 @@ class Compact(Struct, frozen=True):
         return tuple(found)
 
 
-def _holds(memory: Memory, messages: list[Message]) -> bool:
-    return memory.index <= len(messages) and messages[memory.index - 1] is memory.before
+def _held(memory: object, messages: list[Message]) -> Memory | None:
+    """The summary of the request before, where the history still has what it covers."""
+    if not isinstance(memory, Memory) or memory.index > len(messages):
+        return None
+    return memory if messages[memory.index - 1] is memory.before else None
 
 
 def _edit(strategy: Compact) -> dict[str, object]:

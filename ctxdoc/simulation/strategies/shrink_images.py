@@ -37,11 +37,8 @@ class ShrinkImages(Struct, frozen=True):
     def send(self, history: History, memory: object) -> Outgoing:
         """The history with smaller images; those made before are taken over."""
         known: dict[Message, Message] = memory if isinstance(memory, dict) else {}
-        new = {
-            message: self._smaller(message, history)
-            for message in history.messages
-            if message not in known and any(segment.pictured for segment in message.segments)
-        }
+        fresh = [message for message in history.messages if message not in known]
+        new = {each: self._smaller(each, history) for each in fresh if _is_pictured(each)}
         known = {**known, **new} if new else known
         if not known:
             return Outgoing(messages=history.messages, memory=known)
@@ -85,6 +82,10 @@ class ShrinkImages(Struct, frozen=True):
         blank = blank_picture(width, height, blake2b(data.encode(), digest_size=8).hexdigest())
         source: Json = {"type": "base64", "media_type": "image/png", "data": blank}
         return {**value, "source": source}, saved
+
+
+def _is_pictured(message: Message) -> bool:
+    return any(segment.pictured for segment in message.segments)
 
 
 STRATEGY = Definition(
