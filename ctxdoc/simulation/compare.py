@@ -129,15 +129,12 @@ def compare(
     places = list(dict.fromkeys((PLACEMENTS["rolling"], *placements)))
     kept = _kept(simulation, places)
     keep = kept[0]
-    bests = [each.best.row.specs for each in found if each.best is not None]
-    chosen = _distinct([*chosen, *bests])
-    specs = chosen or list(usual_for(simulation, keep))
-    # Everything kept was run already, and stands first.
-    others = [each for each in specs if [spec.definition.id for spec in each] != ["keep"]]
-    rows = [
-        *kept[: len(places)],
-        *(row for each in others for row in simulation.rows(each, places)),
-    ]
+    chosen = _distinct([*chosen, *_best_of(found)])
+    rows = kept[: len(places)]
+    for specs in chosen or list(usual_for(simulation, keep)):
+        # Everything kept was run already, and stands first.
+        if [spec.definition.id for spec in specs] != ["keep"]:
+            rows += simulation.rows(specs, places)
     growth, whole = _growth(simulation)
     return Comparison(
         session=session,
@@ -153,6 +150,13 @@ def compare(
         found=tuple(found),
         scaled=not chosen and is_small(keep),
     )
+
+
+def _best_of(found: Sequence[Optimum]) -> Iterator[tuple[Spec, ...]]:
+    """The best of each search, which stands among the rows."""
+    for each in found:
+        if each.best is not None:
+            yield each.best.row.specs
 
 
 def _kept(simulation: Simulation, places: list[Placement]) -> list[Result]:

@@ -60,19 +60,13 @@ class Unseen:
         # What both begin and end with is there, so that a window costs what it drops.
         start = common_start(had, messages)
         end = common_end(had[start:], messages[start:])
-        middle = messages[start : len(messages) - end]
-        kept = set(middle)
-        gone = [
-            message
-            for message in had[start : len(had) - end]
-            if message not in kept and message not in messages
-        ]
+        kept = set(messages[start : len(messages) - end])
+        gone = _without(had[start : len(had) - end], kept, messages)
         if gone:
             # A block may have moved into a message that is new, be it made or recorded.
             fresh = kept.difference(before)
             fresh.update(had[len(before) : start], had[max(len(before), len(had) - end) :])
-            moved = {segment.digest for message in fresh for segment in message.segments}
-            self._lose(call, gone, moved)
+            self._lose(call, gone, {s.digest for message in fresh for s in message.segments})
 
     def _lose(self, call: Call, gone: Sequence[Message], moved: set[bytes]) -> None:
         for message, segment, tokens in _blocks(gone):
@@ -85,6 +79,11 @@ class Unseen:
 
 
 NOTHING = _Before()
+
+
+def _without(had: Sequence[Message], kept: set[Message], messages: list[Message]) -> list[Message]:
+    """Those that are not sent any more: few are looked for in the whole prompt."""
+    return [message for message in had if message not in kept and message not in messages]
 
 
 def _blocks(messages: Sequence[Message]) -> Iterator[tuple[Message, Segment, int]]:

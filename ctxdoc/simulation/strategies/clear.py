@@ -98,9 +98,7 @@ class Clear(Struct, frozen=True):
             )
             # The calls of a message are cleared only with all of their results.
             if self.clear_tool_inputs and index and len(own) == len(message.results):
-                before = messages[index - 1]
-                calls = [at for at, s in enumerate(before.segments) if s.kind == "tool_use"]
-                yield from _if_shorter(before, {at: Edit("input", "{}") for at in calls}, history)
+                yield from _without_inputs(messages[index - 1], history)
 
     def _clearable(self, messages: Sequence[Message], index: int) -> list[int]:
         """The results of a message that are not of a tool whose results stay."""
@@ -146,6 +144,11 @@ def _if_shorter(
     made = history.maker.replaced(message, edits, history.call)
     if made.size < message.size:
         yield message, made
+
+
+def _without_inputs(message: Message, history: History) -> Iterator[tuple[Message, Message]]:
+    calls = [at for at, segment in enumerate(message.segments) if segment.kind == "tool_use"]
+    return _if_shorter(message, dict.fromkeys(calls, Edit("input", "{}")), history)
 
 
 def _names(messages: Sequence[Message], index: int) -> dict[int, str]:
