@@ -22,7 +22,8 @@ from ctxdoc.reports.blocks import first_line
 from ctxdoc.reports.json.simulate import parameters_json, row_json
 from ctxdoc.reports.strategy_label import label_of
 from ctxdoc.request.codec import Json
-from ctxdoc.simulation.compare import Comparison, Form
+from ctxdoc.simulation.compare import Comparison
+from ctxdoc.simulation.laws import Form
 from ctxdoc.simulation.result import Lost, Result
 from ctxdoc.simulation.search import Optimum
 

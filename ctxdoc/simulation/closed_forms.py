@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from ctxdoc.pricing.rates import find_rates
 from ctxdoc.pricing.tariff import Tariff
+from ctxdoc.request.usage import Usage
 
 
 class Factors(Struct, frozen=True):
@@ -94,3 +95,67 @@ def best_batch(per_turn: float, once: float, by: Factors) -> float | None:
 def saved_by_offload(payload: float, pointer: float, later: int, by: Factors) -> float:
     """What never sending a payload saves: w·x once and r·x in each later turn, the pointer's off."""
     return (by.write + by.read * later) * (payload - pointer)
+
+
+def in_tokens(usage: Usage, by: Factors) -> float:
+    """What a usage's input costs, in tokens at the input price."""
+    return (
+        usage.uncached
+        + by.read * usage.cache_read
+        + by.write * usage.cache_write_5m
+        + by.write_1h * usage.cache_write_1h
+    )
+
+
+class Law(Struct, frozen=True, kw_only=True):
+    """A closed form's value, and what the simulation came to."""
+
+    name: str
+    formula: str
+    unit: str
+    """tokens (at the input price) or request."""
+    value: float | None
+    simulated: float | None
+    """None where the session does not get there."""
+
+
+class Figures(Struct, frozen=True, kw_only=True):
+    """What a session that grows by one law came to under a strategy, for the closed form of that one."""
+
+    by: Factors
+    requests: int
+    per_turn: float
+    head: int
+    """Tokens of tools and system prompt."""
+    peak: int
+    rewrote: tuple[tuple[int, int], ...]
+    """Indices of requests that do not go on from the one before, and the tokens behind the change."""
+    removed: int
+    """Tokens that the first of them has less than with everything kept."""
+    extra_calls: int
+    lost: tuple[tuple[int, int], ...]
+    """Tokens of each block that is never sent, and the requests after the first that would have."""
+    saved: float
+    """Tokens at the input price that keeping everything costs more in all."""
+    paid_from: int | None
+    """The request, from 1, from which on keeping everything has cost more in all."""
+    cheaper_from: int | None
+    """The request, from 1, from which on each costs less than with everything kept."""
+
+
+def paid_back(strategy: object, figures: Figures) -> Law | None:
+    """When a single cut has paid for what it wrote anew; None where there was another number of cuts."""
+    del strategy
+    if len(figures.rewrote) != 1:
+        return None
+    first, behind = figures.rewrote[0]
+    turns = pays_after(behind, figures.removed, figures.by)
+    if turns is None or first + turns + 1 > figures.requests:
+        return None
+    return Law(
+        name="has paid",
+        formula="(w−r)·T/(r·d) turns after the cut",
+        unit="request",
+        value=first + turns + 1,
+        simulated=figures.paid_from,
+    )

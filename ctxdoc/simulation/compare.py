@@ -5,56 +5,21 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from itertools import pairwise
 
 from msgspec import Struct
 
 from ctxdoc.errors import InputError
 from ctxdoc.pricing.cost import dollars, meter_of
 from ctxdoc.replay.growth import Growth, Turn, iter_growth
-from ctxdoc.request.usage import Usage
-from ctxdoc.simulation.closed_forms import (
-    Factors,
-    bare,
-    best_batch,
-    compaction,
-    dead,
-    factors_of,
-    pays_after,
-    saved_by_offload,
-    warm,
-    window_loses_until,
-)
 from ctxdoc.simulation.defaults import is_small, usual_for
 from ctxdoc.simulation.history.messages import Session
+from ctxdoc.simulation.laws import Form, forms_of_best, forms_of_rows
 from ctxdoc.simulation.placements import PLACEMENTS, Placement
 from ctxdoc.simulation.result import Result
 from ctxdoc.simulation.run import Simulation
 from ctxdoc.simulation.search import Optimum
 from ctxdoc.simulation.strategies import Spec
-from ctxdoc.simulation.strategies.compact import ASKED_TOKENS, Compact
 from ctxdoc.simulation.strategies.spec import parse_specs
-
-
-class Form(Struct, frozen=True, kw_only=True):
-    """A closed form beside the simulated figure."""
-
-    name: str
-    row: Result | None = None
-    """The one that it is about, where several could be."""
-    formula: str
-    unit: str
-    """tokens (at the input price) or request."""
-    value: float | None
-    simulated: float | None
-    """None where the session does not get there."""
-
-    @property
-    def difference(self) -> float | None:
-        """Of the closed form from the simulated figure, as a share of it."""
-        if self.value is None or not self.simulated:
-            return None
-        return self.value / self.simulated - 1
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
@@ -109,17 +74,11 @@ class Comparison(Struct, frozen=True, kw_only=True):
     @property
     def cheaper_as_written(self) -> list[Result]:
         """Rows that cost less than the best, and are no choice: kept as people write them."""
-        best = self.best
-        return [
-            row
-            for row in self.own_rows
-            if row not in self.possible
-            and row.fits
-            and best is not None
-            and row.cost is not None
-            and best.cost is not None
-            and row.cost < best.cost
-        ]
+        best, possible = self.best, self.possible
+        if best is None or best.cost is None:
+            return []
+        others = (row for row in self.own_rows if row.fits and row not in possible)
+        return [row for row in others if row.cost is not None and row.cost < best.cost]
 
     @property
     def history_tokens(self) -> int:
@@ -151,7 +110,7 @@ MUCH_MOVED = 0.05
 
 
 def _cheapest(rows: Iterator[Result]) -> Result | None:
-    priced = [(row.cost, place, row) for place, row in enumerate(rows) if row.cost is not None]
+    priced = [(row.cost, index, row) for index, row in enumerate(rows) if row.cost is not None]
     return min(priced)[2] if priced else None
 
 
@@ -167,43 +126,65 @@ def compare(
     nothing was recorded.
     """
     session = simulation.session
-    compared = PLACEMENTS["rolling"]
-    places = list(dict.fromkeys((compared, *placements)))
-    keep_specs = parse_specs("keep")
-    bests = [each.best.row.specs for each in found if each.best is not None]
-    chosen = _distinct([*chosen, *bests])
-    recorded = PLACEMENTS["recorded"]
+    places = list(dict.fromkeys((PLACEMENTS["rolling"], *placements)))
+    kept = _kept(simulation, places)
+    keep = kept[0]
+    chosen = _distinct([*chosen, *_best_of(found)])
+    rows = kept[: len(places)]
+    for specs in chosen or list(usual_for(simulation, keep)):
+        # Everything kept was run already, and stands first.
+        if [spec.definition.id for spec in specs] != ["keep"]:
+            rows += simulation.rows(specs, places)
+    growth, whole = _growth(simulation)
+    return Comparison(
+        session=session,
+        rows=tuple(rows),
+        placement=keep.placement,
+        keep=keep,
+        recorded=next((row for row in kept if row.placement is PLACEMENTS["recorded"]), None),
+        billed=_billed(session),
+        growth=growth,
+        whole=whole,
+        # A law over a part of the session says nothing of its rows.
+        forms=tuple(_forms(session, rows, keep, growth, found)) if growth and whole else (),
+        found=tuple(found),
+        scaled=not chosen and is_small(keep),
+    )
+
+
+def _best_of(found: Sequence[Optimum]) -> Iterator[tuple[Spec, ...]]:
+    """The best of each search, which stands among the rows."""
+    for each in found:
+        if each.best is not None:
+            yield each.best.row.specs
+
+
+def _kept(simulation: Simulation, places: list[Placement]) -> list[Result]:
+    """Everything kept under the placements, and as it was recorded where the log has breakpoints.
+
+    Raises InputError for recorded breakpoints where nothing was recorded.
+    """
+    session, recorded = simulation.session, PLACEMENTS["recorded"]
     if recorded in places and not session.has_bodies:
         raise InputError(
             "--placement recorded needs bodies, and the log has none",
             "leave it out: what was billed is shown all the same",
         )
     has_marks = any(call.marks for call in session.calls)
-    asked = [*places, *([recorded] if has_marks and recorded not in places else [])]
-    kept = simulation.rows(keep_specs, asked)
-    keep = kept[0]
-    specs = list(chosen) or list(usual_for(simulation, keep))
-    rows: list[Result] = kept[: len(places)]
-    for each in specs:
-        if [spec.definition.id for spec in each] != ["keep"]:
-            rows += simulation.rows(each, places)
-    growth, whole = _growth(simulation)
-    return Comparison(
-        session=session,
-        rows=tuple(rows),
-        placement=compared,
-        keep=keep,
-        recorded=next((row for row in kept if row.placement is recorded), None),
-        billed=_billed(session),
-        growth=growth,
-        whole=whole,
-        forms=(
-            *_forms(session, rows, keep, growth if whole else None),
-            *(form for each in found if whole for form in _optimum(each, keep, growth, session)),
-        ),
-        found=tuple(found),
-        scaled=not chosen and is_small(keep),
-    )
+    asked = [*places, recorded] if has_marks and recorded not in places else places
+    return simulation.rows(parse_specs("keep"), asked)
+
+
+def _forms(
+    session: Session,
+    rows: Sequence[Result],
+    keep: Result,
+    growth: Growth,
+    found: Sequence[Optimum],
+) -> Iterator[Form]:
+    yield from forms_of_rows(session, rows, keep, growth)
+    for each in found:
+        yield from forms_of_best(session, each, keep, growth)
 
 
 def _billed(session: Session) -> Decimal | None:
@@ -236,145 +217,3 @@ def _growth(simulation: Simulation) -> tuple[Growth | None, bool]:
 def _distinct(chosen: Sequence[tuple[Spec, ...]]) -> list[tuple[Spec, ...]]:
     """Each strategy with its parameters once."""
     return list({tuple(spec.strategy for spec in specs): specs for specs in chosen}.values())
-
-
-def _forms(
-    session: Session, rows: Sequence[Result], keep: Result, growth: Growth | None
-) -> Iterator[Form]:
-    """The closed forms that a session of one stretch can be put beside."""
-    call = session.calls[-1]
-    by = factors_of(call.tariff, keep.peak)
-    if growth is None or growth.per_turn is None or by is None:
-        return
-    prefix, per_turn, turns = growth.prefix, growth.per_turn, growth.turns
-    yield Form(
-        name="keep, no cache",
-        formula="n·P + a·n(n+1)/2",
-        unit="tokens",
-        value=bare(prefix, per_turn, turns),
-        simulated=float(keep.usage.input),
-    )
-    if keep.rewrites >= turns - 1 > 0:
-        yield Form(
-            name="keep, always dead",
-            formula="w·(n·P + a·n(n+1)/2)",
-            unit="tokens",
-            value=dead(prefix, per_turn, turns, by),
-            simulated=in_tokens(keep.usage, by),
-        )
-    is_warm = not keep.rewrites and _stays_warm(session)
-    if is_warm:
-        yield Form(
-            name="keep, always warm",
-            formula="w·(P + a·n) + r·((n−1)·P + a·n(n−1)/2)",
-            unit="tokens",
-            value=warm(prefix, per_turn, turns, by),
-            simulated=in_tokens(keep.usage, by),
-        )
-    for row in rows:
-        if row.placement is keep.placement and len(row.specs) == 1 and is_warm:
-            yield from _forms_of(row, keep, per_turn, by, session)
-
-
-def _stays_warm(session: Session) -> bool:
-    """Whether no pause is longer than an entry of the shortest lifetime lives."""
-    starts = [call.at for call in session.calls if call.at is not None]
-    lives = min(call.rule.rules.shortest for call in session.calls)
-    return all((two - one).total_seconds() <= lives for one, two in pairwise(sorted(starts)))
-
-
-def _forms_of(
-    row: Result, keep: Result, per_turn: float, by: Factors, session: Session
-) -> Iterator[Form]:
-    """The closed forms of a strategy, where it did what they are about."""
-    name, requests = row.name, len(session.calls)
-    if name == "window" and row.rewrites and per_turn > 0:
-        first = row.rewrote[0][0]
-        until = window_loses_until(row.peak - session.calls[-1].head.size, per_turn, by)
-        slides = row.rewrites == requests - first
-        if slides and until is not None and until < requests:
-            yield Form(
-                name="costs more a turn",
-                row=row,
-                formula="until turn w·(W − a)/(r·a)",
-                unit="request",
-                value=until,
-                simulated=_cheaper_from(row, keep, first),
-            )
-    elif name in ("clear", "trim") and row.rewrites == 1:
-        first, behind = row.rewrote[0]
-        removed = keep.prompts[first] - row.prompts[first]
-        turns = pays_after(behind, removed, by)
-        if turns is not None and first + turns + 1 <= requests:
-            yield Form(
-                name="has paid",
-                row=row,
-                formula="(w−r)·T/(r·d) turns after the cut",
-                unit="request",
-                value=first + turns + 1,
-                simulated=row.overtaken_at(keep),
-            )
-    elif name == "offload" and row.lost and not row.extra_calls and not row.rewrites:
-        last = session.calls[-1].number
-        pointer = getattr(row.specs[0].strategy, "pointer_tokens", 0)
-        yield Form(
-            name="saves",
-            row=row,
-            formula="Σ (w + r·later turns)·(x − pointer)",
-            unit="tokens",
-            value=sum(
-                saved_by_offload(item.tokens, pointer, last - item.request, by) for item in row.lost
-            ),
-            simulated=in_tokens(keep.usage, by) - in_tokens(row.usage, by),
-        )
-
-
-def _optimum(
-    found: Optimum, keep: Result, growth: Growth | None, session: Session
-) -> Iterator[Form]:
-    """The best size of a compaction, where one was looked for."""
-    best = found.best
-    if growth is None or not growth.per_turn or best is None or len(best.row.specs) != 1:
-        return
-    if [str(target) for target in found.targets] != ["compact.trigger"]:
-        return
-    call, compact = session.calls[-1], best.row.specs[0].strategy
-    by = factors_of(call.tariff, keep.peak)
-    if by is None or not isinstance(compact, Compact):
-        return
-    summary, prefix = compact.summary_tokens, call.head.size
-    once = compaction(prefix, summary, compact.keep_recent * growth.per_turn + ASKED_TOKENS, by)
-    turns = best_batch(growth.per_turn, once, by)
-    if turns is None or not best.row.rewrites:
-        # Never is cheapest here.
-        return
-    yield Form(
-        name="is cheapest",
-        row=best.row,
-        formula="at P + summary + a·√(2·C/(r·a))",
-        unit="tokens",
-        value=prefix + summary + growth.per_turn * turns,
-        simulated=float(compact.trigger),
-    )
-
-
-def _cheaper_from(row: Result, keep: Result, first: int) -> float | None:
-    """The first request, from 1, from which on each costs less than with everything kept."""
-    since = None
-    for number, (own, theirs) in enumerate(zip(row.costs, keep.costs, strict=True), start=1):
-        if own is None or theirs is None:
-            return None
-        if number <= first:
-            continue
-        since = (since or number) if own < theirs else None
-    return since
-
-
-def in_tokens(usage: Usage, by: Factors) -> float:
-    """What a usage's input costs, in tokens at the input price."""
-    return (
-        usage.uncached
-        + by.read * usage.cache_read
-        + by.write * usage.cache_write_5m
-        + by.write_1h * usage.cache_write_1h
-    )

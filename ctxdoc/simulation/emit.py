@@ -17,10 +17,12 @@ from ctxdoc.request import codec
 from ctxdoc.request.codec import Json
 from ctxdoc.request.request import Body
 from ctxdoc.request.usage import Usage
+from ctxdoc.simulation.bill import Sending
 from ctxdoc.simulation.history.assemble import Prompt
 from ctxdoc.simulation.history.edit import SUMMARY_TOLD
+from ctxdoc.simulation.history.messages import Call, Message
 from ctxdoc.simulation.placements import Placement
-from ctxdoc.simulation.run import Sending, Simulation
+from ctxdoc.simulation.run import Simulation
 from ctxdoc.simulation.strategies import Spec
 from ctxdoc.simulation.strategies.compact import ASKED
 from ctxdoc.simulation.strategies.spec import by_server, parse_specs
@@ -58,19 +60,38 @@ def iter_lines(
     asked = [spec for spec in specs if by_server(spec) and spec.definition.server_edit]
     # What the API only takes out is in the body all the same.
     outside = [spec for spec in asked if spec.definition.applied_edit]
-    inside = tuple(spec for spec in specs if spec not in outside) or parse_specs("keep")
-    edits = [e(spec.strategy) for spec in asked if (e := spec.definition.server_edit)]
-    whole = (each for each in simulation.iter_sent(inside, placement) if not each.order)
-    for sending, usage in simulation.iter_billed(specs, placement):
-        body = next(whole) if outside and not sending.order else sending
-        members = body_of(body, placement)
-        if edits:
-            members["context_management"] = {"edits": edits}
-        record = _record_of(sending)
-        record["request"] = members
-        record["response"] = None
-        record["simulated"] = _simulated(sending, usage, _applied(outside, body, sending))
+    edits = _edits_asked(asked)
+    for body, sending, usage in _iter_sent(simulation, specs, outside, placement):
+        record = {
+            **_record_of(sending),
+            "request": {**body_of(body, placement), **edits},
+            "response": None,
+            "simulated": _simulated(sending, usage, _applied(outside, body, sending)),
+        }
         yield msgspec.json.encode(record) + b"\n"
+
+
+def _iter_sent(
+    simulation: Simulation,
+    specs: tuple[Spec, ...],
+    outside: Sequence[Spec],
+    placement: Placement,
+) -> Iterator[tuple[Sending, Sending, Usage]]:
+    """What each body holds, what the API leaves of it by the edits that it makes itself, and the bill."""
+    billed = simulation.iter_billed(specs, placement)
+    if not outside:
+        yield from ((sending, sending, usage) for sending, usage in billed)
+        return
+    inside = tuple(spec for spec in specs if spec not in outside) or parse_specs("keep")
+    whole = (each for each in simulation.iter_sent(inside, placement) if not each.order)
+    for sending, usage in billed:
+        yield (sending if sending.order else next(whole)), sending, usage
+
+
+def _edits_asked(specs: Sequence[Spec]) -> dict[str, object]:
+    """The member that asks the API for its own edits; none where nothing is asked for."""
+    edits = [edit(spec.strategy) for spec in specs if (edit := spec.definition.server_edit)]
+    return {"context_management": {"edits": edits}} if edits else {}
 
 
 def _record_of(sending: Sending) -> dict[str, object]:
@@ -81,24 +102,31 @@ def _record_of(sending: Sending) -> dict[str, object]:
     recorded = sending.prompt.call.request
     if recorded is not None and recorded.session:
         record["session_id"] = recorded.session
-    if recorded is not None and recorded.duration is not None and not sending.order:
-        # It says from when on others can read what the request writes.
-        record["duration_ms"] = recorded.duration * 1000
+    duration = _duration_of(sending)
+    if duration is not None:
+        record["duration_ms"] = duration * 1000
     if recorded is not None and recorded.headers:
         record["headers"] = dict(recorded.headers)
-    if "duration_ms" not in record and sending.at is not None and sending.began is not None:
-        seconds = (sending.began - sending.at).total_seconds()
-        if seconds < FIRST_RESPONSE_SECONDS:
-            # Sooner than a reader of the record would assume.
-            record["duration_ms"] = seconds * 1000
     return record
+
+
+def _duration_of(sending: Sending) -> float | None:
+    """Seconds until an answer was there: from then on others can read what its request writes."""
+    recorded = sending.prompt.call.request
+    if recorded is not None and recorded.duration is not None and not sending.order:
+        return recorded.duration
+    if sending.at is None or sending.began is None:
+        return None
+    seconds = (sending.began - sending.at).total_seconds()
+    # Only where it is sooner than a reader of the record would assume.
+    return seconds if seconds < FIRST_RESPONSE_SECONDS else None
 
 
 def _simulated(sending: Sending, usage: Usage, applied: list[object]) -> dict[str, object]:
     """The counters that the row was made of, in the place where an answer has its own."""
     call = sending.prompt.call
     found: dict[str, object] = {
-        "model": call.request.model if call.request else call.root,
+        "model": _model_of(call),
         "usage": {
             "input_tokens": usage.uncached,
             "cache_read_input_tokens": usage.cache_read,
@@ -128,68 +156,82 @@ def body_of(sending: Sending, placement: Placement) -> dict[str, object]:
     """The body of one simulated request, with the breakpoints of a placement."""
     prompt = sending.prompt
     marks = {mark.index: mark for mark in placement.place(prompt)} if sending.cached else {}
-    body: dict[str, object] = {
-        "model": prompt.call.request.model if prompt.call.request else prompt.call.root,
-        "max_tokens": ANSWER_ROOM,
-    }
     recorded = prompt.call.request.body if prompt.call.request else None
-    if recorded is not None and recorded.max_tokens is not None:
-        body["max_tokens"] = recorded.max_tokens
+    body: dict[str, object] = {
+        "model": _model_of(prompt.call),
+        "max_tokens": _answer_room(recorded),
+    }
     if placement.top_level and marks:
+        # The API finds the block itself: none carries a mark of its own.
         body["cache_control"] = {"type": "ephemeral"}
         marks = {}
-    tools = _tools(prompt, recorded, marks)
-    system = _system(prompt, recorded, marks)
-    if tools:
-        body["tools"] = tools
-    if system:
-        body["system"] = system
+    body |= _head_of(prompt, recorded, marks)
     body["messages"] = [_message(prompt, index, marks) for index in range(len(prompt.messages))]
-    for name in SETTINGS if recorded is not None and sending.cached else ():
-        value = getattr(recorded, name)
-        if bytes(value) != NULL:
-            body[name] = Raw(bytes(value))
+    if recorded is not None and sending.cached:
+        body |= _settings_of(recorded)
     return body
+
+
+def _head_of(
+    prompt: Prompt, recorded: Body | None, marks: Mapping[int, Breakpoint]
+) -> dict[str, list[Raw]]:
+    """Tools and system prompt of a body; what is empty is left out."""
+    parts = {
+        "tools": _tools(prompt, recorded, marks),
+        "system": _system(prompt, recorded, marks),
+    }
+    return {name: blocks for name, blocks in parts.items() if blocks}
+
+
+def _model_of(call: Call) -> str:
+    return call.request.model if call.request else call.root
+
+
+def _answer_room(recorded: Body | None) -> int:
+    # 0 is a number like any other: it warms the cache (prompt-caching page, 2026-10-08).
+    known = None if recorded is None else recorded.max_tokens
+    return ANSWER_ROOM if known is None else known
+
+
+def _settings_of(recorded: Body) -> dict[str, Raw]:
+    """The settings that a recorded body has beside the prompt."""
+    found = {name: bytes(getattr(recorded, name)) for name in SETTINGS}
+    return {name: Raw(value) for name, value in found.items() if value != NULL}
 
 
 def _tools(prompt: Prompt, recorded: Body | None, marks: Mapping[int, Breakpoint]) -> list[Raw]:
     """Tool definitions, those that are no part of the prompt included."""
     own = [_unmarked(Raw(bytes(raw))) for raw in (recorded.tools or () if recorded else ())]
-    if not prompt.head.segments:
-        return []
-    for place, segment in _of_part(prompt, "tools", "features"):
-        index = _index(segment)
-        raw = (
-            own[index]
-            if index is not None and index < len(own) and _is_own(prompt, segment)
-            else None
-        )
-        block = _marked(raw or _plain(segment), marks.get(place))
-        if raw is None or index is None:
-            own.append(block)
-        else:
-            own[index] = block
-    return own
+    return _with_blocks(prompt, own, ("tools", "features"), marks)
 
 
 def _system(prompt: Prompt, recorded: Body | None, marks: Mapping[int, Breakpoint]) -> list[Raw]:
     """The system prompt as blocks."""
+    own = [_unmarked(raw) for raw in _system_blocks(recorded)] if recorded else []
+    return _with_blocks(prompt, own, ("system",), marks)
+
+
+def _system_blocks(recorded: Body) -> list[Raw]:
+    """The system prompt of a body; a string is short for one text block."""
+    value = bytes(recorded.system)
+    if value.startswith(b'"'):
+        return [Raw(codec.encode({"type": "text", "text": codec.decode(value)}))]
+    return msgspec.json.decode(value, type=list[Raw]) if value.startswith(b"[") else []
+
+
+def _with_blocks(
+    prompt: Prompt, own: list[Raw], parts: Sequence[str], marks: Mapping[int, Breakpoint]
+) -> list[Raw]:
+    """The blocks of a body with their breakpoints, and behind them those that a strategy has put there."""
     if not prompt.head.segments:
+        # A call of its own, without tools and system prompt.
         return []
-    value = codec.decode(recorded.system) if recorded else None
-    if isinstance(value, str):
-        own = [Raw(codec.encode({"type": "text", "text": value}))]
-    else:
-        raws = bytes(recorded.system) if recorded and isinstance(value, list) else b"[]"
-        own = [_unmarked(raw) for raw in msgspec.json.decode(raws, type=list[Raw])]
-    for place, segment in _of_part(prompt, "system"):
-        index = _index(segment) or 0
-        raw = own[index] if index < len(own) and _is_own(prompt, segment) else None
-        block = _marked(raw or _plain(segment), marks.get(place))
-        if raw is None:
-            own.append(block)
+    for place, segment in _of_part(prompt, *parts):
+        index = _index(segment)
+        if index is not None and index < len(own) and _is_own(prompt, segment):
+            own[index] = _marked(own[index], marks.get(place))
         else:
-            own[index] = block
+            own.append(_marked(_plain(segment), marks.get(place)))
     return own
 
 
@@ -217,24 +259,28 @@ def _plain(segment: Segment) -> Raw:
 def _message(prompt: Prompt, index: int, marks: Mapping[int, Breakpoint]) -> Raw:
     message = prompt.messages[index]
     start = prompt.ends[index - 1] if index else len(prompt.head.segments)
-    own = {
-        segment.rank[2]: marks[start + place]
-        for place, segment in enumerate(message.segments)
-        if start + place in marks
-    }
+    places = enumerate(message.segments, start=start)
+    own = {segment.rank[2]: marks[place] for place, segment in places if place in marks}
     members = msgspec.json.decode(message.raw, type=dict[str, Raw])
     content = bytes(members.get("content", b"[]"))
     if content.startswith(b'"'):
         if not own:
             return Raw(message.raw)
+        # A string cannot carry a breakpoint: it is short for one text block.
         content = b'[{"type":"text","text":%b}]' % content
-    blocks = msgspec.json.decode(content, type=list[Raw])
-    for segment, tokens in zip(message.segments, message.tokens, strict=True):
-        if segment.rank[2] < len(blocks) and _is_made_up(prompt, segment):
-            missing = tokens - weight_of(segment, prompt.call.rule)
-            blocks[segment.rank[2]] = _filled(blocks[segment.rank[2]], missing, prompt.call.rule)
+    blocks = _spelled_out(prompt, message, msgspec.json.decode(content, type=list[Raw]))
     marked = [_marked(_unmarked(block), own.get(place)) for place, block in enumerate(blocks)]
     return Raw(msgspec.json.encode({**members, "content": marked}))
+
+
+def _spelled_out(prompt: Prompt, message: Message, blocks: list[Raw]) -> list[Raw]:
+    """The blocks of a message, those that stand for an unwritten text as long as it is taken to be."""
+    rule = prompt.call.rule
+    for segment, tokens in zip(message.segments, message.tokens, strict=True):
+        index = segment.rank[2]
+        if index < len(blocks) and _is_made_up(prompt, segment):
+            blocks[index] = _filled(blocks[index], tokens - weight_of(segment, rule), rule)
+    return blocks
 
 
 def _is_made_up(prompt: Prompt, segment: Segment) -> bool:

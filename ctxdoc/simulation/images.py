@@ -138,21 +138,26 @@ def request_faults(session: Session) -> Iterator[str]:
     """What the API would refuse of the images of a log's requests, each rule with the first request."""
     seen: dict[str, tuple[int, int]] = {}
     for call in session.calls:
-        pictures = [
-            found
-            for message in call.messages
-            for segment in message.segments
-            if segment.pictured
-            for _, data in iter_images(segment.value)
-            if data is not None and (found := picture_of(data))
-        ]
-        large = call.rule.has_large_window
-        for text in (
-            *faults_of_many(pictures, large),
-            *(t for p in pictures for t in faults_of(p)),
-        ):
+        for text in _faults_of(call):
             first, count = seen.get(text, (call.number, 0))
             seen[text] = (first, count + 1)
     for text, (first, count) in seen.items():
         more = f" and {count - 1:,} more" if count > 1 else ""
         yield f"request #{first}{more}: {text}"
+
+
+def _faults_of(call: Call) -> Iterator[str]:
+    """What is wrong with the images of a request together, and with each of them."""
+    pictures = list(_pictures(call))
+    yield from faults_of_many(pictures, call.rule.has_large_window)
+    for picture in pictures:
+        yield from faults_of(picture)
+
+
+def _pictures(call: Call) -> Iterator[Picture]:
+    pictured = (s for message in call.messages for s in message.segments if s.pictured)
+    for segment in pictured:
+        for _, data in iter_images(segment.value):
+            picture = picture_of(data) if data is not None else None
+            if picture:
+                yield picture

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_cli import run
+from tests.support.program import run
 from tests.support.sessions import ROOT, START
 
 TAIL = str(ROOT / "fixtures/evidence/uncached_tail.jsonl")

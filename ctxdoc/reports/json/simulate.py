@@ -8,7 +8,8 @@ from ctxdoc.outputs.numbers import money_json
 from ctxdoc.providers.rules import short_model_id
 from ctxdoc.reports.blocks import first_line
 from ctxdoc.request.codec import Json
-from ctxdoc.simulation.compare import Comparison, Form
+from ctxdoc.simulation.compare import Comparison
+from ctxdoc.simulation.laws import Form
 from ctxdoc.simulation.result import Result
 from ctxdoc.simulation.search import Optimum
 

@@ -17,6 +17,7 @@ from ctxdoc.prompt.segments import Segment
 from ctxdoc.request.usage import Origin
 from ctxdoc.simulation.history.keys import Keys
 from ctxdoc.simulation.history.messages import Call, Head, Message
+from ctxdoc.simulation.history.overlap import common_start, moved_run
 from ctxdoc.tokens.ledger import Sizes
 
 
@@ -120,6 +121,31 @@ class _Blocks(Struct, gc=False):
         self.parts += old.parts[first:last]
 
 
+class _Moved(Struct, frozen=True, gc=False):
+    """Blocks of a prompt that stood in the one before it as well, together and elsewhere."""
+
+    own: range
+    """Where they stand now."""
+    origin: int
+    """Where the first of them stood."""
+
+    def within(self, own: range, gone: range) -> range:
+        """Those of them between what both prompts share and what passes, in both prompts; none where
+        the run reaches beyond."""
+        first, last = max(self.own.start, own.start), min(self.own.stop, own.stop)
+        shift = self.origin - self.own.start
+        is_there = gone.start <= first + shift and last + shift <= gone.stop
+        return range(first, last) if first < last and is_there else range(own.start, own.start)
+
+
+class _Change(Struct, frozen=True, gc=False):
+    """What became of the prompt before: see Prompt."""
+
+    kept: int
+    dropped: int
+    rewritten: int
+
+
 class Lane:
     """The prompts of a thread."""
 
@@ -134,119 +160,98 @@ class Lane:
     def prompt(self, call: Call, head: Head, messages: list[Message], passing: int = 0) -> Prompt:
         """The prompt of these messages."""
         old = self._blocks
-        # Entries belong to one model: behind a switch there is no prompt before.
-        before = len(old.segments) - self._passing if call.root == self._root else 0
         goes_on = head is self._head and call.root == self._root
         shared = common_start(old.messages, messages) if goes_on else 0
-        kept = old.start_of(shared) if goes_on else 0
-        gone = old.segments[kept:before]
-        blocks, moved, origin = self._put(head if not goes_on else None, messages, shared)
-        kept += _common(gone, blocks.segments, kept)
-        dropped = max(0, before - kept)
-        rewritten = 0
-        if dropped:
-            end = len(blocks.segments) - passing
-            rewritten = self._again(
-                blocks, range(kept, end), old, range(kept, before), moved, origin
-            )
-        self._ever.update([segment.digest for segment in blocks.segments[: moved.start]][kept:])
-        self._ever.update([segment.digest for segment in blocks.segments[moved.stop :]])
+        start = old.start_of(shared) if goes_on else 0
+        # Counted ahead of what is added, which may grow the same rows. Entries belong to one model: behind
+        # a switch there is no prompt before.
+        before = len(old.segments) - self._passing if call.root == self._root else 0
+        # Behind another head every row begins anew, though runs of messages are still taken over.
+        blocks, moved = self._put(None if goes_on else head, messages, shared)
+        change = self._change(blocks, moved, range(start, before), passing)
+        self._remember(blocks, moved, change.kept)
         self._head, self._root, self._blocks, self._passing = head, call.root, blocks, passing
         return Prompt(
             call=call,
             head=head,
             messages=messages,
+            # Rows grow with the next prompt: what a prompt holds is a copy.
             ends=tuple(blocks.ends),
-            prefix=Prefix(
-                root=call.root,
-                model=call.root,
-                segments=tuple(blocks.segments),
-                # A row like any other, most of which nobody looks at.
-                keys=cast("tuple[bytes, ...]", Keys(call.root, blocks.parts, blocks.known)),
-                row=(),
-                unrendered=(),
-                rule=call.rule,
-            ),
+            prefix=_prefix_of(call, blocks),
             sizes=Sizes(upto=tuple(blocks.upto), total=blocks.total, origin=Origin.SIMULATED),
             passing=passing,
-            kept=kept,
-            dropped=dropped,
-            rewritten=rewritten,
+            kept=change.kept,
+            dropped=change.dropped,
+            rewritten=change.rewritten,
         )
 
     def _put(
         self, head: Head | None, messages: list[Message], shared: int
-    ) -> tuple[_Blocks, range, int]:
+    ) -> tuple[_Blocks, _Moved]:
         """The blocks of messages behind the shared ones, or behind a new head; which of them have moved
-        together, and from where."""
+        together."""
         old = self._blocks
         grown = head is None and shared == len(old.messages)
         blocks = old.upto_message(shared) if head is None else _Blocks.of(head)
-        at, run = (shared, range(0)) if grown else _moved(old.messages, messages, shared)
+        # What only grows has nothing behind the shared messages that could have moved.
+        at, run = (shared, range(0)) if grown else moved_run(old.messages, messages, shared)
         blocks.add(messages[shared:at])
         start = len(blocks.segments)
         if run:
             blocks.move(old, run)
-        moved = range(start, len(blocks.segments))
+        own = range(start, len(blocks.segments))
         blocks.add(messages[at + len(run) :])
-        return blocks, moved, old.start_of(run.start) if run else 0
+        return blocks, _Moved(own, old.start_of(run.start) if run else 0)
 
-    def _again(
-        self,
-        blocks: _Blocks,
-        own: range,
-        old: _Blocks,
-        gone: range,
-        moved: range,
-        origin: int,
-    ) -> int:
+    def _change(self, blocks: _Blocks, moved: _Moved, before: range, passing: int) -> _Change:
+        """What is left of the prompt before, of which the blocks behind the shared messages are given."""
+        # The first message that differs may begin with the same blocks.
+        equal = _common(
+            self._blocks.segments[before.start : before.stop], blocks.segments, before.start
+        )
+        kept = before.start + equal
+        dropped = max(0, before.stop - kept)
+        if not dropped:
+            return _Change(kept, 0, 0)
+        # What passes is sent once by intention, and no rewrite.
+        own = range(kept, len(blocks.segments) - passing)
+        return _Change(kept, dropped, self._again(blocks, own, range(kept, before.stop), moved))
+
+    def _again(self, blocks: _Blocks, own: range, gone: range, moved: _Moved) -> int:
         """Tokens of the blocks of a prompt that the one before it had too, behind what both share."""
-        first, last = max(moved.start, own.start), min(moved.stop, own.stop)
-        shift = origin - moved.start
-        total = 0
-        if first < last and gone.start <= first + shift and last + shift <= gone.stop:
-            # What has moved as a whole was there as a whole.
-            total = blocks.between(first, last)
-            rest = [*range(own.start, first), *range(last, own.stop)]
-        else:
-            rest = list(own)
-        # Most of what is new was never there before.
+        # What has moved as a whole was there as a whole: most of a window is counted at once.
+        run = moved.within(own, gone)
+        total = blocks.between(run.start, run.stop) if run else 0
+        rest = [*range(own.start, run.start), *range(run.stop, own.stop)]
+        # Most of what is new was never there before, and need not be looked for.
         rest = [index for index in rest if blocks.segments[index].digest in self._ever]
-        if rest:
-            known = {segment.digest for segment in old.segments[gone.start : gone.stop]}
-            for index in rest:
-                if blocks.segments[index].digest in known:
-                    total += blocks.between(index, index + 1)
-        return total
+        if not rest:
+            return total
+        old = self._blocks.segments[gone.start : gone.stop]
+        known = {segment.digest for segment in old}
+        again = [index for index in rest if blocks.segments[index].digest in known]
+        return total + sum([blocks.between(index, index + 1) for index in again])
+
+    def _remember(self, blocks: _Blocks, moved: _Moved, kept: int) -> None:
+        """Notes the digests of what is new: shared and moved blocks were noted when they came."""
+        for fresh in (
+            blocks.segments[kept : moved.own.start],
+            blocks.segments[max(kept, moved.own.stop) :],
+        ):
+            self._ever.update([segment.digest for segment in fresh])
 
 
-def common_start(one: Sequence[Message], two: Sequence[Message]) -> int:
-    """How many leading messages are the same."""
-    low, high = 0, min(len(one), len(two))
-    if one[:high] == two[:high]:
-        return high
-    # Lists of the same messages are compared in a moment: halving is quicker than looking at each.
-    while high - low > 1:
-        middle = (low + high) // 2
-        if one[low:middle] == two[low:middle]:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-def _moved(old: list[Message], new: list[Message], shared: int) -> tuple[int, range]:
-    """The first message that stood elsewhere in the prompt before, at most one behind the shared ones,
-    and the run of that one's messages that stands from there on."""
-    for at in (shared, shared + 1):
-        if at < len(new):
-            try:
-                start = old.index(new[at], shared)
-            except ValueError:
-                continue
-            count = common_start(old[start:], new[at:])
-            return at, range(start, start + count)
-    return len(new), range(0)
+def _prefix_of(call: Call, blocks: _Blocks) -> Prefix:
+    return Prefix(
+        root=call.root,
+        model=call.root,
+        segments=tuple(blocks.segments),
+        # A row like any other, most of which nobody looks at.
+        keys=cast("tuple[bytes, ...]", Keys(call.root, blocks.parts, blocks.known)),
+        row=(),
+        unrendered=(),
+        rule=call.rule,
+    )
 
 
 def _common(one: Sequence[Segment], two: Sequence[Segment], start: int) -> int:

@@ -72,20 +72,20 @@ class Maker:
         blocks = _blocks(members)
         kept: list[Raw] = []
         sizes: list[int | None] = []
-        for place, segment in enumerate(message.segments):
-            block = blocks[segment.rank[2]] if segment.rank[2] < len(blocks) else None
-            if block is None:
+        for index, segment in enumerate(message.segments):
+            if segment.rank[2] >= len(blocks):
+                # The prompt has a block that the body does not spell.
                 continue
-            edit = edits.get(place)
+            block, edit = blocks[segment.rank[2]], edits.get(index)
             if edit is None:
                 kept.append(block)
-                sizes.append(message.tokens[place])
+                sizes.append(message.tokens[index])
             elif edit.content is not None:
-                whole = Raw(edit.content.encode())
-                kept.append(_with(block, edit.member, edit.content) if edit.member else whole)
+                kept.append(edit.applied(block, edit.content))
                 sizes.append(edit.tokens)
         raw = _joined(members, kept)
         segments = read_message(raw, message.segments[0].rank[1], lean=True).segments
+        # A size that nobody states is estimated, on the scale that the counters have shown.
         tokens = [
             round(call.scale * self._weigh(segment, call.rule)) if size is None else size
             for segment, size in zip(segments, sizes, strict=True)
@@ -102,6 +102,10 @@ class Edit(Struct, frozen=True, order=True, gc=False):
     """The new value, as JSON; None leaves the block out."""
     tokens: int | None = None
     """Of the block afterwards; None estimates it."""
+
+    def applied(self, block: Raw, content: str) -> Raw:
+        """The block with the new value."""
+        return _with(block, self.member, content) if self.member else Raw(content.encode())
 
 
 LEFT_OUT = Edit()

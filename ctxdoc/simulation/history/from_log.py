@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from decimal import Decimal
 
-import msgspec
-from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from ctxdoc.cache.simulator import FIRST_RESPONSE
@@ -16,18 +14,16 @@ from ctxdoc.diagnosis.by_counters import Counted
 from ctxdoc.errors import NoRequestError
 from ctxdoc.pricing.cost import extra_passes_of, fees_of, price
 from ctxdoc.pricing.tariff import tariff_of
-from ctxdoc.prompt.prefix import Prefix
-from ctxdoc.prompt.segments import Segment
 from ctxdoc.providers import are_rules_known, find_model
-from ctxdoc.replay.bound import BlockSizes, block_of
-from ctxdoc.replay.measure import MeasuredRequest, is_whole, step_of
+from ctxdoc.replay.measure import MeasuredRequest, step_of
 from ctxdoc.replay.thread import Thread, Threads
 from ctxdoc.replay.walk import Step, Walk
-from ctxdoc.request import codec
 from ctxdoc.request.log import Log, Trait
-from ctxdoc.request.request import Body, Marked, Request
+from ctxdoc.request.request import Request
 from ctxdoc.simulation.history.from_numbers import CountedThread
-from ctxdoc.simulation.history.messages import Call, Head, Message, Place, Session, message_of
+from ctxdoc.simulation.history.known_messages import KnownMessages, Line
+from ctxdoc.simulation.history.messages import Call, Session
+from ctxdoc.simulation.history.shapes import Shapes
 from ctxdoc.tokens.estimate import Weigh, weight_of
 
 BY_COUNTERS = (
@@ -56,10 +52,10 @@ class _Reader:
     def __init__(self, log: Log, only: str, weigh: Weigh) -> None:
         self.log = log
         self.walk = Walk(log.requests, only=only, weigh=weigh, consume=True)
-        self.messages = _Messages()
-        self.shapes = _Shapes()
+        self.messages = KnownMessages()
+        self.shapes = Shapes()
         self.threads = Threads()
-        self.lines: dict[Thread, _Line] = {}
+        self.lines: dict[Thread, Line] = {}
         self.counted: dict[str, Counted] = {}
         self.heard: dict[Thread, CountedThread] = {}
         self.left_out: Counter[str] = Counter()
@@ -72,16 +68,11 @@ class _Reader:
         return self.walk.kept is None or step.index in self.walk.kept
 
     def session(self) -> Session:
-        calls: list[Call] = []
-        around: list[tuple[int, Call]] = []
-        for step in self.walk.steps():
-            for call in self._read(step):
-                if self._is_kept(step):
-                    calls.append(call)
-                else:
-                    around.append((len(calls), call))
+        """What the log holds, read to its end."""
+        calls, around = self._calls()
         _note_answers(calls)
         if self.walk.one_scope:
+            # The scope then says nothing, and a made-up request beside the recorded ones has none.
             calls = [replace(call, place=()) for call in calls]
             around = [(index, replace(call, place=())) for index, call in around]
         if not calls:
@@ -95,6 +86,18 @@ class _Reader:
             assumptions=tuple(self._assumptions(calls)),
             around=tuple(around),
         )
+
+    def _calls(self) -> tuple[list[Call], list[tuple[int, Call]]]:
+        """The requests of the chosen session, and those around them: before which each was sent."""
+        calls: list[Call] = []
+        around: list[tuple[int, Call]] = []
+        for step in self.walk.steps():
+            for call in self._read(step):
+                if self._is_kept(step):
+                    calls.append(call)
+                else:
+                    around.append((len(calls), call))
+        return calls, around
 
     def _assumptions(self, calls: Sequence[Call]) -> Iterator[str]:
         if self.by_counters:
@@ -137,7 +140,7 @@ class _Reader:
 
     def _by_body(self, step: Step, exchange: MeasuredRequest) -> Call:
         found, fresh = self.threads.go_on(step.index, step.session, step.earlier)
-        thread = self.lines[found] = _Line() if fresh else self.lines[found]
+        thread = self.lines[found] = Line() if fresh else self.lines[found]
         head, marks = self.messages.take(exchange, thread)
         request = exchange.request
         self.assumed += exchange.breakpoints_assumed and self._is_kept(step)
@@ -199,63 +202,6 @@ class _Reader:
         )
 
 
-class _Shapes:
-    """Whether the parts of bodies can be taken apart and put together again, looked at once each."""
-
-    def __init__(self) -> None:
-        self._known: dict[bytes, bool] = {}
-
-    def are_known(self, body: Body) -> bool:
-        """Whether every tool, system block and message is what the API takes."""
-        return (
-            all(map(self._is_known, map(_plain, body.messages)))
-            and all(bytes(tool).startswith(b"{") for tool in body.tools or ())
-            and _is_text_or_blocks(bytes(body.system))
-        )
-
-    def _is_known(self, message: bytes) -> bool:
-        found = self._known.get(message)
-        if found is None:
-            found = self._known[message] = _is_message(message)
-        return found
-
-
-def _plain(message: Raw | bytes | Marked) -> bytes:
-    return message.plain if isinstance(message, Marked) else bytes(message)
-
-
-def _is_message(message: bytes) -> bool:
-    """Whether a message holds a text, or blocks of which each is what its type says."""
-    try:
-        members = msgspec.json.decode(message, type=dict[str, Raw])
-        content = bytes(members.get("content", b"null"))
-        if content.startswith(b'"'):
-            return True
-        blocks = msgspec.json.decode(content, type=list[dict[str, Raw]])
-        return bool(blocks) and all(map(_is_block, blocks))
-    except (msgspec.DecodeError, RecursionError):
-        return False
-
-
-def _is_block(block: dict[str, Raw]) -> bool:
-    kind = bytes(block.get("type", b"null"))
-    if kind == b'"tool_use"':
-        return bytes(block.get("input", b"{}")).startswith(b"{")
-    if kind == b'"tool_result"':
-        return _is_text_or_blocks(bytes(block.get("content", b"null")))
-    return kind.startswith(b'"')
-
-
-def _is_text_or_blocks(value: bytes) -> bool:
-    if value.startswith(b'"') or value == b"null":
-        return True
-    try:
-        msgspec.json.decode(value, type=list[dict[str, Raw]])
-    except (msgspec.DecodeError, RecursionError):
-        return False
-    return True
-
-
 def _beside(request: Request) -> Decimal | None:
     """USD that a request was billed beside its own counters; None where it is unpriced."""
     total, tariff = fees_of(request), tariff_of(request)
@@ -289,15 +235,18 @@ def _note_answers(calls: list[Call]) -> None:
     for index, call in enumerate(calls):
         before = last.get(call.thread)
         last[call.thread] = index
-        if before is None or call.at is None:
-            continue
-        one = calls[before]
-        if one.at is None or call.count <= one.count:
-            continue
-        # What is not known is assumed, and never later than that: a call that a strategy sends in
-        # between reads what this one has written.
-        if (one.began or one.at + FIRST_RESPONSE) > call.at:
-            calls[before] = replace(one, began=max(one.at, call.at))
+        if before is not None and call.at is not None:
+            calls[before] = _begun_by(calls[before], call, call.at)
+
+
+def _begun_by(one: Call, later: Call, at: datetime) -> Call:
+    """A request whose answer a later one, sent at a time, gives back."""
+    if one.at is None or later.count <= one.count:
+        return one
+    # What is not known is assumed, and never later than that: a call that a strategy sends in
+    # between reads what this one has written.
+    is_later = (one.began or one.at + FIRST_RESPONSE) > at
+    return replace(one, began=max(one.at, at)) if is_later else one
 
 
 def _with_output(call: Call) -> Call:
@@ -306,148 +255,6 @@ def _with_output(call: Call) -> Call:
         return call
     answer = call.line[call.count]
     return replace(call, output=answer.size) if answer.role == "assistant" else call
-
-
-class _Line(Struct):
-    """The messages of a thread as they were sent last."""
-
-    line: list[Message] = []
-    ends: list[int] = []
-    """Blocks up to the end of each message."""
-    nodes: list[int] = []
-    """What each message is known by."""
-    segments: tuple[Segment, ...] = ()
-    """Of the messages, as they were sent last."""
-
-
-class _Messages:
-    """Every message of the log, each once for its place behind the same others, and every head.
-
-    A block has one size wherever it stands.
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[object, ...], tuple[int, Message]] = {}
-        self._heads: dict[tuple[object, ...], Head] = {}
-        self._sizes = BlockSizes()
-
-    def take(self, exchange: MeasuredRequest, thread: _Line) -> tuple[Head, tuple[Place, ...]]:
-        """Puts a request's messages into its thread's line; its head and its breakpoints."""
-        prefix = exchange.prefix
-        start = len(prefix.segments) - len(prefix.row)
-        segments = prefix.segments[start:]
-        count = self._shared(thread, segments)
-        first = thread.ends[count - 1] if count else 0
-        head_key = (
-            prefix.rule.tokenizer,
-            *[segment.digest for segment in prefix.segments[:start]],
-        )
-        head = self._heads.get(head_key)
-        known = sum([message.size for message in thread.line[:count]]) + (head.size if head else 0)
-        fresh = range(start + first, len(prefix.segments))
-        self._settle(exchange, [*(range(start) if head is None else ()), *fresh], known)
-        if head is None:
-            own = prefix.segments[:start]
-            tokens = self._of(prefix, own)
-            head = Head(tuple(map(_unmarked, own)), tokens, sum(tokens))
-            self._heads[head_key] = head
-        ends = self._extend(thread, prefix, segments, count)
-        thread.segments = segments
-        return head, tuple(_places(exchange, start, ends))
-
-    def _extend(
-        self, thread: _Line, prefix: Prefix, segments: tuple[Segment, ...], count: int
-    ) -> list[int]:
-        """Adds the messages behind the shared ones; where all of them end."""
-        at = thread.ends[count - 1] if count else 0
-        node = thread.nodes[count - 1] if count else -1
-        line, ends, nodes = thread.line, thread.ends[:count], thread.nodes[:count]
-        for end in _ends_of(segments, at):
-            node, message = self._message(node, prefix, segments[at:end])
-            index = len(ends)
-            if index < len(line) and line[index] is not message:
-                # Requests before this one keep the line that they had.
-                line = line[:index]
-            if index == len(line):
-                line.append(message)
-            ends.append(end)
-            nodes.append(node)
-            at = end
-        thread.line = line if len(ends) == len(line) else line[: len(ends)]
-        thread.ends, thread.nodes = ends, nodes
-        return ends
-
-    def _settle(self, exchange: MeasuredRequest, places: Sequence[int], known: int) -> None:
-        """Gives blocks that are seen for the first time their size."""
-        prefix, upto = exchange.prefix, exchange.sizes.upto
-        kind = prefix.rule.tokenizer
-        self._sizes.settle(
-            (
-                (
-                    block_of(kind, prefix.segments[place]),
-                    upto[place] - (upto[place - 1] if place else 0),
-                )
-                for place in places
-            ),
-            known,
-            exchange.usage.input if exchange.usage and is_whole(exchange) else None,
-        )
-
-    def _of(self, prefix: Prefix, segments: Sequence[Segment]) -> tuple[int, ...]:
-        kind = prefix.rule.tokenizer
-        return tuple([self._sizes[block_of(kind, segment)] for segment in segments])
-
-    def _shared(self, thread: _Line, segments: Sequence[Segment]) -> int:
-        """Leading messages that the request before has in the same form."""
-        count = 0
-        for one, two in zip(thread.segments, segments, strict=False):
-            if one is not two:
-                break
-            count += 1
-        return bisect_right(thread.ends, count)
-
-    def _message(
-        self, node: int, prefix: Prefix, segments: tuple[Segment, ...]
-    ) -> tuple[int, Message]:
-        key = (node, prefix.rule.tokenizer, segments[0].role, *[s.digest for s in segments])
-        found = self._known.get(key)
-        if found is None:
-            raw = _raw_of(segments)
-            made = message_of(tuple(map(_unmarked, segments)), self._of(prefix, segments), raw)
-            found = self._known[key] = (len(self._known), made)
-        return found
-
-
-def _raw_of(segments: tuple[Segment, ...]) -> bytes:
-    """A message as it was sent; made anew where the API took something out of it."""
-    raw = next((segment.origin[0] for segment in segments if segment.origin[0]), b"")
-    if raw and all(segment.held is None for segment in segments):
-        return raw
-    blocks = b",".join(segment.data for segment in segments)
-    return b'{"role":%b,"content":[%b]}' % (codec.encode(segments[0].role), blocks)
-
-
-def _unmarked(segment: Segment) -> Segment:
-    return replace(segment, ttl=None) if segment.ttl else segment
-
-
-def _ends_of(segments: Sequence[Segment], start: int) -> Iterator[int]:
-    """Where the messages end, from a block on."""
-    for index in range(start + 1, len(segments)):
-        if segments[index].rank[1] != segments[index - 1].rank[1]:
-            yield index
-    if start < len(segments):
-        yield len(segments)
-
-
-def _places(exchange: MeasuredRequest, start: int, ends: Sequence[int]) -> Iterator[Place]:
-    for mark in exchange.prefix.marks:
-        if mark.index < start:
-            yield Place(0, mark.index, mark.ttl)
-            continue
-        message = bisect_right(ends, mark.index - start)
-        first = ends[message - 1] if message else 0
-        yield Place(len(ends) - message, mark.index - start - first, mark.ttl)
 
 
 def _output_of(request: Request) -> int | None:

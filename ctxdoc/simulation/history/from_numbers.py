@@ -85,17 +85,18 @@ def made_session(shape: Shape) -> Session:
     return Session(calls=tuple(calls), assumptions=tuple(_assumptions(shape)))
 
 
+MOST_TURNS = 20_000
+MOST_TOKENS = 10**12
+MOST_GAP = 10**6
+
+
 def _check(shape: Shape) -> None:
-    if shape.turns < 1 or shape.prefix < 0 or shape.per_turn < 0 or shape.payload < 0:
-        raise InputError("--prefix, --per-turn and --payload are tokens, --turns is 1 or more")
-    if max(shape.prefix, shape.per_turn, shape.payload) > MOST_TOKENS:
-        raise InputError(f"--prefix, --per-turn and --payload are at most {MOST_TOKENS:,} tokens")
-    if shape.turns > MOST_TURNS:
-        raise InputError(f"--turns {shape.turns:,} is more than {MOST_TURNS:,}")
+    _check_sizes(shape)
     if not 0 <= shape.tool_share <= 1:
         raise InputError("--tool-share is a share from 0 to 1", "0.8 is usual for coding agents")
     if not 0 <= shape.gap <= MOST_GAP:
         raise InputError(f"--gap is a number of seconds up to {MOST_GAP:,}")
+    # An answer is a part of what a turn adds, beside its tool results.
     room = shape.per_turn - round(shape.per_turn * shape.tool_share)
     if shape.output is not None and not 0 <= shape.output <= room:
         raise InputError(
@@ -105,9 +106,14 @@ def _check(shape: Shape) -> None:
         )
 
 
-MOST_TURNS = 20_000
-MOST_TOKENS = 10**12
-MOST_GAP = 10**6
+def _check_sizes(shape: Shape) -> None:
+    tokens = (shape.prefix, shape.per_turn, shape.payload)
+    if shape.turns < 1 or min(tokens) < 0:
+        raise InputError("--prefix, --per-turn and --payload are tokens, --turns is 1 or more")
+    if max(tokens) > MOST_TOKENS:
+        raise InputError(f"--prefix, --per-turn and --payload are at most {MOST_TOKENS:,} tokens")
+    if shape.turns > MOST_TURNS:
+        raise InputError(f"--turns {shape.turns:,} is more than {MOST_TURNS:,}")
 
 
 def _reply(shape: Shape, added: int, result: int) -> int:

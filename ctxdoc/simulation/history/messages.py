@@ -18,6 +18,7 @@ from ctxdoc.pricing.tariff import Tariff
 from ctxdoc.prompt.messages_form import THINKING_KINDS
 from ctxdoc.prompt.segments import Segment
 from ctxdoc.providers import ModelRule
+from ctxdoc.request.codec import Json
 from ctxdoc.request.request import Request
 from ctxdoc.request.usage import Usage
 
@@ -36,7 +37,7 @@ class Message(Struct, frozen=True, eq=False, gc=False):
     size: int
     """Tokens of the whole."""
     results: tuple[int, ...]
-    """Places of the tool results in it."""
+    """Indices of the tool results in it."""
     starts_turn: bool
     """Whether a user says something new: no answer to a tool call."""
     thinks: bool
@@ -53,18 +54,20 @@ class Message(Struct, frozen=True, eq=False, gc=False):
 
     def _ids(self, kind: str, member: str) -> Iterator[str]:
         for segment in self.segments:
-            if segment.kind == kind:
-                value = segment.value
-                found = value.get(member) if isinstance(value, dict) else None
-                if isinstance(found, str):
-                    yield found
+            found = member_of(segment, member) if segment.kind == kind else None
+            if isinstance(found, str):
+                yield found
+
+
+def member_of(segment: Segment, name: str) -> Json:
+    """A member of a block; None where it has none of that name."""
+    value = segment.value
+    return value.get(name) if isinstance(value, dict) else None
 
 
 def message_of(segments: tuple[Segment, ...], tokens: Sequence[int], raw: bytes) -> Message:
     """A message of at least one block, with the size of each."""
-    results = tuple(
-        place for place, segment in enumerate(segments) if segment.kind == "tool_result"
-    )
+    results = tuple(index for index, each in enumerate(segments) if each.kind == "tool_result")
     role = segments[0].role
     return Message(
         role=role,

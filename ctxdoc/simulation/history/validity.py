@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from ctxdoc.simulation.history.messages import Message
+from ctxdoc.simulation.history.overlap import common_start, moved_run
 
 NOT_FROM_USER = "the first message is not the user's"
 WITHOUT_CALL = "a tool result stands without its call"
@@ -21,9 +22,11 @@ class Checker:
         self._ids: dict[Message, tuple[frozenset[str], frozenset[str]]] = {}
         self._pairs: set[tuple[Message, Message]] = set()
         """Messages of which the second may follow the first."""
+        self._legal: list[Message] = []
+        """The last prompt of which every message may follow the one before it."""
         self._lines: dict[int, tuple[list[Message], frozenset[str]]] = {}
 
-    def faults(self, messages: Sequence[Message]) -> Iterator[str]:
+    def faults(self, messages: list[Message]) -> Iterator[str]:
         """Every rule on the order of messages that a prompt breaks.
 
         A tool_result follows its tool_use at once, and each tool_use has one (tool-use pages); the
@@ -35,7 +38,21 @@ class Checker:
             return
         parted = unanswered = False
         called: frozenset[str] = frozenset()
-        role, calls, answers = "", called, called
+        # The last message may call what nobody has answered yet.
+        for role, calls, answers in self._joined(messages):
+            parted |= not answers <= called
+            unanswered |= not called <= answers
+            called = calls if role == "assistant" else frozenset()
+        if parted:
+            yield WITHOUT_CALL
+        if unanswered:
+            yield WITHOUT_RESULT
+
+    def _joined(
+        self, messages: Sequence[Message]
+    ) -> Iterator[tuple[str, frozenset[str], frozenset[str]]]:
+        """The messages as the API reads them: role, ids that are called, ids that are answered."""
+        role, calls, answers = "", frozenset[str](), frozenset[str]()
         for message in messages:
             if message.role == "system":
                 # The API reads it as an instruction in between.
@@ -44,24 +61,28 @@ class Checker:
             if message.role == role:
                 calls, answers = calls | own_calls, answers | own_answers
                 continue
-            parted |= not answers <= called
-            unanswered |= not called <= answers
-            called = calls if role == "assistant" else frozenset()
+            yield role, calls, answers
             role, calls, answers = message.role, own_calls, own_answers
-        if parted or not answers <= called:
-            yield WITHOUT_CALL
-        if unanswered or not called <= answers:
-            yield WITHOUT_RESULT
+        yield role, calls, answers
 
-    def _follow(self, messages: Sequence[Message]) -> bool:
+    def _follow(self, messages: list[Message]) -> bool:
         """Whether each message may follow the one before it: what is known of two holds wherever they
         stand, so that a history that has only moved is not gone through again."""
-        if self._pairs.issuperset(pairwise(messages)):
-            return True
-        new = set(pairwise(messages)) - self._pairs
+        new = set(self._new_pairs(messages)) - self._pairs
         found = {pair for pair in new if self._is_legal(*pair)}
         self._pairs |= found
-        return len(found) == len(new)
+        if len(found) < len(new):
+            return False
+        self._legal = messages
+        return True
+
+    def _new_pairs(self, messages: list[Message]) -> Iterator[tuple[Message, Message]]:
+        """Messages that follow each other here, and did not in the last prompt that was legal."""
+        shared = common_start(self._legal, messages)
+        at, run = moved_run(self._legal, messages, shared)
+        # Up to the first message of what has moved, and from the last one of it on.
+        yield from pairwise(messages[max(0, shared - 1) : at + 1])
+        yield from pairwise(messages[max(0, at + len(run) - 1) :])
 
     def _is_legal(self, one: Message, two: Message) -> bool:
         if {one.role, two.role} != {"user", "assistant"}:
@@ -69,6 +90,13 @@ class Checker:
             return False
         calls = self._of(one)[0] if one.role == "assistant" else frozenset[str]()
         return calls == self._of(two)[1]
+
+    def own_faults(self, messages: list[Message], line: list[Message]) -> Iterator[str]:
+        """What a changed prompt breaks that its thread, as it was recorded, does not."""
+        found = tuple(self.faults(messages))
+        if found:
+            known = self.faults_of_line(line)
+            yield from (fault for fault in found if fault not in known)
 
     def faults_of_line(self, line: list[Message]) -> frozenset[str]:
         """The same of all messages of a thread, looked at once."""

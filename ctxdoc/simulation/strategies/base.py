@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, Protocol, TypeAlias
@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 
 from ctxdoc.errors import InputError, UnknownNameError
 from ctxdoc.prompt.segments import Segment
+from ctxdoc.simulation.closed_forms import Figures, Law
 from ctxdoc.simulation.history.edit import Maker
 from ctxdoc.simulation.history.messages import Call, Head, Message, Session
 
@@ -44,8 +45,8 @@ class Extra(Struct, frozen=True, eq=False, kw_only=True, gc=False):
     """Whether it follows the request instead of preceding it."""
 
 
-class Sent(Struct, frozen=True, eq=False, kw_only=True, gc=False):
-    """What a strategy sends for one request."""
+class Outgoing(Struct, frozen=True, eq=False, kw_only=True, gc=False):
+    """A request as a strategy sends it."""
 
     messages: list[Message]
     memory: object = None
@@ -63,7 +64,7 @@ class Sent(Struct, frozen=True, eq=False, kw_only=True, gc=False):
 class Strategy(Protocol):
     """A strategy with its parameters; a pure function over the history and its own memory."""
 
-    def send(self, history: History, memory: object) -> Sent:
+    def send(self, history: History, memory: object) -> Outgoing:
         """What is sent for one request; `memory` is what it kept of the one before, None at first."""
 
 
@@ -121,6 +122,10 @@ ApplyEdit: TypeAlias = Callable[
 `applied_edits`; None where it took nothing out."""
 
 
+LawOf: TypeAlias = Callable[[Any, Figures], Law | None]
+"""From a strategy and what a session came to under it: its closed form, where it did what that is about."""
+
+
 class Definition(Struct, frozen=True, kw_only=True):
     """A strategy as it is chosen by name."""
 
@@ -143,6 +148,10 @@ class Definition(Struct, frozen=True, kw_only=True):
     """The parameters with which it is compared where nothing is asked for, a text for each row."""
     applies: Callable[[Session], bool] = _always
     """Whether a session has what it works on."""
+    law: LawOf | None = None
+    """Its closed form; None where it has none."""
+    best_laws: Mapping[str, LawOf] = {}
+    """The closed forms of the best values of its parameters, by their names."""
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -197,12 +206,21 @@ def iter_cuts(messages: Sequence[Message]) -> Iterator[Cut]:
     the last one ahead of each answer of the model, whose tool results then stay with their calls."""
     starts = [index for index, message in enumerate(messages) if message.starts_turn]
     yield from (Cut(index) for index in starts if index)
-    last = starts[-1] if starts else None
-    if last is None:
-        return
-    for index in range(last + 2, len(messages)):
-        if messages[index].role == "assistant" and messages[index - 1].role == "user":
-            yield Cut(index, opening=last)
+    if starts:
+        yield from iter_inner_cuts(messages, starts[-1])
+
+
+def iter_inner_cuts(messages: Sequence[Message], opening: int, first: int = 0) -> Iterator[Cut]:
+    """The places to cut inside of the turn that a message opens, from a message on."""
+    # The answer right behind the opening drops nothing.
+    for index in range(max(opening + 2, first), len(messages)):
+        if is_reply(messages, index):
+            yield Cut(index, opening=opening)
+
+
+def is_reply(messages: Sequence[Message], index: int) -> bool:
+    """Whether a message is the model's answer to the user's: ahead of it no call waits for its result."""
+    return messages[index].role == "assistant" and messages[index - 1].role == "user"
 
 
 def users_in(messages: Sequence[Message], cut: Cut) -> int:

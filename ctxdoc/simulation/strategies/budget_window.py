@@ -15,15 +15,13 @@ What the model no longer sees
 
 from __future__ import annotations
 
-from operator import attrgetter
+from collections.abc import Iterator
 from typing import Annotated
 
 from msgspec import Struct
 
-from ctxdoc.simulation.history.messages import Message
-from ctxdoc.simulation.strategies.base import Definition, History, Sent, prompt
-
-SIZE = attrgetter("size")
+from ctxdoc.simulation.history.totals import Totals, first_within
+from ctxdoc.simulation.strategies.base import Definition, History, Outgoing, prompt
 
 
 class BudgetWindow(Struct, frozen=True):
@@ -31,21 +29,28 @@ class BudgetWindow(Struct, frozen=True):
 
     max_tokens: Annotated[int, prompt(0.4)] = 50_000
 
-    def send(self, history: History, memory: object) -> Sent:
+    def send(self, history: History, memory: object) -> Outgoing:
         """What fits."""
-        del memory
-        left = self.max_tokens - history.head.size
-        kept: list[Message] = []
-        least = min(map(SIZE, history.messages), default=0)
-        for message in reversed(history.messages):
-            if left < least and kept:
+        totals = memory if isinstance(memory, Totals) else Totals()
+        totals.go_on(history.messages)
+        runs = [*self._runs(totals, self.max_tokens - history.head.size)]
+        kept = [message for run in reversed(runs) for message in history.messages[run]]
+        return Outgoing(messages=kept, memory=totals)
+
+    def _runs(self, totals: Totals, left: int) -> Iterator[slice]:
+        """The runs of messages that fit, from the newest back, each up to one that is too large."""
+        end, tokens = len(totals.tokens) - 1, totals.tokens
+        # The newest message goes whatever its size.
+        start = min(first_within(tokens, left, end), max(0, end - 1))
+        while end > 0:
+            yield slice(start, end)
+            left -= tokens[end] - tokens[start]
+            # The one ahead of the run is passed over.
+            end = start - 1
+            if end <= 0 or left < totals.least[end]:
                 # Nothing older fits, however small.
-                break
-            if message.size <= left or not kept:
-                kept.append(message)
-                left -= message.size
-        kept.reverse()
-        return Sent(messages=kept)
+                return
+            start = min(first_within(tokens, left, end), end)
 
 
 STRATEGY = Definition(

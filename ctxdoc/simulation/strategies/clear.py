@@ -28,9 +28,10 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
+from ctxdoc.simulation.closed_forms import paid_back
 from ctxdoc.simulation.history.edit import Edit
-from ctxdoc.simulation.history.messages import Message
-from ctxdoc.simulation.strategies.base import COUNT, Definition, History, Sent, prompt, size_of
+from ctxdoc.simulation.history.messages import Message, member_of
+from ctxdoc.simulation.strategies.base import COUNT, Definition, History, Outgoing, prompt, size_of
 
 PLACEHOLDER = '"[old tool result cleared]"'
 
@@ -60,17 +61,15 @@ class Clear(Struct, frozen=True):
     mode: Literal["sticky", "rolling"] = "sticky"
     by: Literal["server", "client"] = "server"
 
-    def send(self, history: History, memory: object) -> Sent:
+    def send(self, history: History, memory: object) -> Outgoing:
         """The history with what is cleared by now."""
         messages = history.messages
-        known = memory if isinstance(memory, Memory) else NOTHING
-        if known.before is not None and not _holds(known, messages):
-            known = Memory(known.made)
-        rolling = self.mode == "rolling"
-        base = messages if rolling else _applied(known.made, messages)
+        known = _held(memory, messages)
+        # Rolling looks at the full history each time, sticky at what it has left of it.
+        base = messages if self.mode == "rolling" else _applied(known.made, messages)
         size = size_of(base)
         if history.head.size + size <= self.trigger:
-            return Sent(messages=base, memory=known)
+            return Outgoing(messages=base, memory=known)
         last = self._first_kept(messages)
         more = dict(self._cleared(history, known.upto, last))
         made = {**known.made, **more} if more else known.made
@@ -79,8 +78,9 @@ class Clear(Struct, frozen=True):
         end = last[0] + 1
         sent = [*_applied(made, messages[:end]), *base[end:]] if made else base
         if size - size_of(sent) < max(1, self.clear_at_least):
-            return Sent(messages=base, memory=known if more else now)
-        return Sent(messages=sent, memory=now)
+            # Too little is freed. What would be cleared is forgotten: it may be more next time.
+            return Outgoing(messages=base, memory=known if more else now)
+        return Outgoing(messages=sent, memory=now)
 
     def _cleared(
         self, history: History, first: int, last: tuple[int, int]
@@ -88,23 +88,26 @@ class Clear(Struct, frozen=True):
         """Messages, from one on, whose results or calls are cleared ahead of a place, if that makes them
         shorter."""
         messages = history.messages
-        excluded = frozenset(filter(None, self.exclude_tools.split("|")))
         for index in range(first, min(last[0] + 1, len(messages))):
             message = messages[index]
-            names = _names(messages, index) if excluded and message.results else {}
-            places = [
-                place
-                for place in message.results
-                if (index, place) < last and names.get(place, "") not in excluded
-            ]
-            if not places:
+            own = [at for at in self._clearable(messages, index) if (index, at) < last]
+            if not own:
                 continue
-            edits = {place: Edit("content", PLACEHOLDER) for place in places}
-            yield from _if_shorter(message, edits, history)
-            if self.clear_tool_inputs and index and len(places) == len(message.results):
-                before = messages[index - 1]
-                calls = [p for p, s in enumerate(before.segments) if s.kind == "tool_use"]
-                yield from _if_shorter(before, {p: Edit("input", "{}") for p in calls}, history)
+            yield from _if_shorter(
+                message, {at: Edit("content", PLACEHOLDER) for at in own}, history
+            )
+            # The calls of a message are cleared only with all of their results.
+            if self.clear_tool_inputs and index and len(own) == len(message.results):
+                yield from _without_inputs(messages[index - 1], history)
+
+    def _clearable(self, messages: Sequence[Message], index: int) -> list[int]:
+        """The results of a message that are not of a tool whose results stay."""
+        results = messages[index].results
+        excluded = frozenset(filter(None, self.exclude_tools.split("|")))
+        if not excluded or not results:
+            return list(results)
+        names = _names(messages, index)
+        return [at for at in results if names.get(at, "") not in excluded]
 
     def _first_kept(self, messages: list[Message]) -> tuple[int, int]:
         """Message and place of the first result that stays; behind all of them where none does."""
@@ -119,8 +122,15 @@ class Clear(Struct, frozen=True):
         return 0, 0
 
 
-def _holds(memory: Memory, messages: list[Message]) -> bool:
-    return memory.upto <= len(messages) and messages[memory.upto - 1] is memory.before
+def _held(memory: object, messages: list[Message]) -> Memory:
+    """What was cleared before, as far as it is known to hold for these messages."""
+    if not isinstance(memory, Memory):
+        return NOTHING
+    if memory.before is None:
+        return memory
+    stands = memory.upto <= len(messages) and messages[memory.upto - 1] is memory.before
+    # Where the history is another, what was made is still of use, and all of it is looked at again.
+    return memory if stands else Memory(memory.made)
 
 
 def _applied(made: dict[Message, Message], messages: list[Message]) -> list[Message]:
@@ -136,20 +146,23 @@ def _if_shorter(
         yield message, made
 
 
-def _names(messages: list[Message], index: int) -> dict[int, str]:
+def _without_inputs(message: Message, history: History) -> Iterator[tuple[Message, Message]]:
+    calls = [at for at, segment in enumerate(message.segments) if segment.kind == "tool_use"]
+    return _if_shorter(message, dict.fromkeys(calls, Edit("input", "{}")), history)
+
+
+def _names(messages: Sequence[Message], index: int) -> dict[int, str]:
     """The tools that the results of a message are of, by their places."""
+    called = {
+        str(member_of(segment, "id")): segment.name
+        for segment in (messages[index - 1].segments if index else ())
+        if segment.kind == "tool_use"
+    }
     message = messages[index]
-    called: dict[str, str] = {}
-    for segment in messages[index - 1].segments if index else ():
-        value = segment.value
-        if segment.kind == "tool_use" and isinstance(value, dict):
-            called[str(value.get("id"))] = segment.name
-    found = {}
-    for place in message.results:
-        value = message.segments[place].value
-        if isinstance(value, dict):
-            found[place] = called.get(str(value.get("tool_use_id")), "")
-    return found
+    return {
+        at: called.get(str(member_of(message.segments[at], "tool_use_id")), "")
+        for at in message.results
+    }
 
 
 def _edit(strategy: Clear) -> dict[str, object]:
@@ -172,20 +185,16 @@ def _applied_edit(
     strategy: Clear, messages: Sequence[Message], left: Sequence[Message]
 ) -> dict[str, object] | None:
     """How many calls were cleared, the oldest first: those too whose results are short as they are."""
-    excluded = frozenset(filter(None, strategy.exclude_tools.split("|")))
-    every, count, freed = list(messages), 0, 0
-    seen = 0
-    for index, (own, other) in enumerate(zip(messages, left, strict=True)):
-        names = _names(every, index) if excluded and own.results else {}
-        for place in own.results:
-            if names.get(place, "") in excluded:
-                continue
-            seen += 1
-            if own.segments[place].digest != other.segments[place].digest:
-                count = seen
-        freed += own.size - other.size
-    if not count:
+    is_cleared = [
+        own.segments[at].digest != other.segments[at].digest
+        for index, (own, other) in enumerate(zip(messages, left, strict=True))
+        for at in strategy._clearable(messages, index)
+    ]
+    if not any(is_cleared):
         return None
+    freed = size_of(messages) - size_of(left)
+    # Up to the last one that is another.
+    count = len(is_cleared) - is_cleared[::-1].index(True)
     kind = _edit(strategy)["type"]
     return {"type": kind, "cleared_tool_uses": count, "cleared_input_tokens": freed}
 
@@ -194,6 +203,7 @@ STRATEGY = Definition(
     id="clear",
     title="replaces old tool results by a placeholder",
     make=Clear,
+    law=paid_back,
     server_edit=_edit,
     applied_edit=_applied_edit,
     usual=("", "mode=rolling"),

@@ -22,7 +22,7 @@ from msgspec import Struct
 from ctxdoc.prompt.messages_form import THINKING_KINDS
 from ctxdoc.simulation.history.edit import LEFT_OUT
 from ctxdoc.simulation.history.messages import Message, thinks
-from ctxdoc.simulation.strategies.base import COUNT, Definition, History, Sent
+from ctxdoc.simulation.strategies.base import COUNT, Definition, History, Outgoing
 
 
 class ClearThinking(Struct, frozen=True):
@@ -31,7 +31,7 @@ class ClearThinking(Struct, frozen=True):
     keep: Annotated[int, COUNT] = 1
     by: Literal["server", "client"] = "server"
 
-    def send(self, history: History, memory: object) -> Sent:
+    def send(self, history: History, memory: object) -> Outgoing:
         """The history with the thinking of the last turns only."""
         del memory
         messages = history.messages
@@ -39,11 +39,11 @@ class ClearThinking(Struct, frozen=True):
         kept = max(1, self.keep)
         first = starts[-kept] if len(starts) >= kept else 0
         if not any(message.thinks for message in messages[:first]):
-            return Sent(messages=messages)
+            return Outgoing(messages=messages)
         old = [self._without(message, history) for message in messages[:first]]
-        return Sent(messages=[*(m for m in old if m is not None), *messages[first:]])
+        return Outgoing(messages=[*old, *messages[first:]])
 
-    def _without(self, message: Message, history: History) -> Message | None:
+    def _without(self, message: Message, history: History) -> Message:
         if not message.thinks:
             return message
         gone = [p for p, s in enumerate(message.segments) if s.kind in THINKING_KINDS]

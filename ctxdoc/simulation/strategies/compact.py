@@ -24,6 +24,7 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 from ctxdoc.request.codec import Json
+from ctxdoc.simulation.closed_forms import Figures, Law, best_batch, compaction
 from ctxdoc.simulation.history.edit import text_block, told
 from ctxdoc.simulation.history.messages import Message
 from ctxdoc.simulation.strategies.base import (
@@ -33,7 +34,8 @@ from ctxdoc.simulation.strategies.base import (
     Definition,
     Extra,
     History,
-    Sent,
+    Outgoing,
+    is_reply,
     prompt,
     size_of,
     users_in,
@@ -64,21 +66,20 @@ class Compact(Struct, frozen=True):
     call: Literal["same", "separate"] = "same"
     by: Literal["client", "server"] = "client"
 
-    def send(self, history: History, memory: object) -> Sent:
+    def send(self, history: History, memory: object) -> Outgoing:
         """The summary and what follows it."""
         messages = history.messages
-        known = memory if isinstance(memory, Memory) else None
-        if known is not None and not _holds(known, messages):
-            known = None
+        known = _held(memory, messages)
         sent = self._summed(history, known.index) if known else messages
         if history.head.size + size_of(sent) <= self.trigger:
-            return Sent(messages=sent, memory=known)
+            return Outgoing(messages=sent, memory=known)
         index = self._index(messages)
         if index is None or (known is not None and index <= known.index):
-            return Sent(messages=sent, memory=known)
+            return Outgoing(messages=sent, memory=known)
+        # The question goes behind the last message, so that all ahead of it is read from the cache.
         asked = text_block(ASKED)
         asking = [*sent[:-1], history.maker.with_block(sent[-1], asked, ASKED_TOKENS, last=True)]
-        return Sent(
+        return Outgoing(
             messages=self._summed(history, index),
             memory=Memory(index, messages[index - 1]),
             extra=(Extra(messages=asking, output=self.summary_tokens, cached=self.call == "same"),),
@@ -90,10 +91,7 @@ class Compact(Struct, frozen=True):
         if self.by == "server":
             return len(messages)
         for index in range(len(messages) - 1, 0, -1):
-            message = messages[index]
-            is_cut = message.starts_turn or (
-                message.role == "assistant" and messages[index - 1].role == "user"
-            )
+            is_cut = messages[index].starts_turn or is_reply(messages, index)
             if is_cut and users_in(messages, Cut(index)) >= max(1, self.keep_recent):
                 return index
         return None
@@ -123,8 +121,11 @@ class Compact(Struct, frozen=True):
         return tuple(found)
 
 
-def _holds(memory: Memory, messages: list[Message]) -> bool:
-    return memory.index <= len(messages) and messages[memory.index - 1] is memory.before
+def _held(memory: object, messages: list[Message]) -> Memory | None:
+    """The summary of the request before, where the history still has what it covers."""
+    if not isinstance(memory, Memory) or memory.index > len(messages):
+        return None
+    return memory if messages[memory.index - 1] is memory.before else None
 
 
 def _edit(strategy: Compact) -> dict[str, object]:
@@ -135,6 +136,29 @@ def _edit(strategy: Compact) -> dict[str, object]:
     }
 
 
+def _best_trigger(strategy: Compact, figures: Figures) -> Law | None:
+    """The trigger at which a turn costs least; None where it is cheapest never to compact."""
+    if figures.per_turn <= 0 or not figures.rewrote:
+        return None
+    summary, by = strategy.summary_tokens, figures.by
+    again = strategy.keep_recent * figures.per_turn + ASKED_TOKENS
+    once = compaction(figures.head, summary, again, by)
+    turns = best_batch(figures.per_turn, once, by)
+    if turns is None:
+        return None
+    return Law(
+        name="is cheapest",
+        formula="at P + summary + a·√(2·C/(r·a))",
+        unit="tokens",
+        value=figures.head + summary + figures.per_turn * turns,
+        simulated=float(strategy.trigger),
+    )
+
+
 STRATEGY = Definition(
-    id="compact", title="a summary replaces the history", make=Compact, server_edit=_edit
+    id="compact",
+    title="a summary replaces the history",
+    make=Compact,
+    server_edit=_edit,
+    best_laws={"trigger": _best_trigger},
 )

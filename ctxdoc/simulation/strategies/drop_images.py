@@ -16,7 +16,7 @@ What the model no longer sees
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import msgspec
@@ -25,11 +25,11 @@ from msgspec.structs import replace
 
 from ctxdoc.images.file import iter_images, read_size
 from ctxdoc.images.size import UNKNOWN_SIZE_TOKENS, image_tokens
-from ctxdoc.prompt.segments import AT
+from ctxdoc.prompt.segments import AT, Segment
 from ctxdoc.request.codec import Json
 from ctxdoc.simulation.history.edit import LEFT_OUT, Edit, text_block
-from ctxdoc.simulation.history.messages import Head, Message, pictured
-from ctxdoc.simulation.strategies.base import COUNT, Definition, History, Sent
+from ctxdoc.simulation.history.messages import Head, Message, member_of, pictured
+from ctxdoc.simulation.strategies.base import COUNT, Definition, History, Outgoing
 
 NOTE = "[image dropped]"
 NOTE_TOKENS = 8
@@ -42,15 +42,13 @@ class DropImages(Struct, frozen=True):
     batch: Annotated[int, COUNT] = 1
     note: bool = True
 
-    def send(self, history: History, memory: object) -> Sent:
+    def send(self, history: History, memory: object) -> Outgoing:
         """The history without the images that are dropped by now."""
         counts = [len(_images(message, history)) for message in history.messages]
         total = sum(counts)
-        dropped = min(memory, total) if isinstance(memory, int) else 0
-        if total - dropped > max(0, self.keep) + max(1, self.batch) - 1:
-            dropped = total - max(0, self.keep)
+        dropped = self._dropped(total, memory if isinstance(memory, int) else 0)
         if not dropped:
-            return Sent(messages=history.messages, memory=0)
+            return Outgoing(messages=history.messages, memory=0)
         left = dropped
         sent = []
         for message, count in zip(history.messages, counts, strict=True):
@@ -58,45 +56,58 @@ class DropImages(Struct, frozen=True):
             sent.append(self._without(message, gone, history) if gone else message)
             left -= gone
         head = _without_setting(history) if dropped == total else None
-        return Sent(messages=sent, memory=dropped, head=head)
+        return Outgoing(messages=sent, memory=dropped, head=head)
+
+    def _dropped(self, total: int, before: int) -> int:
+        """How many of all images are gone: what was dropped stays so, and more goes in whole batches."""
+        dropped = min(before, total)
+        most = max(0, self.keep) + max(1, self.batch) - 1
+        return total - max(0, self.keep) if total - dropped > most else dropped
 
     def _without(self, message: Message, gone: int, history: History) -> Message:
         """A message without its first images."""
         edits: dict[int, Edit] = {}
         alone = len(message.segments)
-        for place, segment in enumerate(message.segments):
-            own = [tokens for at, tokens in _images(message, history) if at == place]
-            now = min(gone, len(own))
-            gone -= now
-            if not now:
-                continue
-            freed = sum(own[:now])
-            alone -= segment.kind == "image"
+        for index, own in _by_block(_images(message, history)[:gone]).items():
+            segment, tokens = message.segments[index], message.tokens[index]
             if segment.kind == "image":
+                alone -= 1
+                # The API takes no message without a block.
                 noted = self.note or not alone
-                edits[place] = _note(message.tokens[place], freed) if noted else LEFT_OUT
-                continue
-            value = segment.value
-            assert isinstance(value, dict)
-            content = list(_noted(value.get("content"), now, self.note))
-            extra = NOTE_TOKENS * now if self.note or not content else 0
-            text = msgspec.json.encode(content or [text_block(NOTE)]).decode()
-            edits[place] = Edit("content", text, max(0, message.tokens[place] - freed) + extra)
+                edits[index] = _note(tokens, sum(own)) if noted else LEFT_OUT
+            else:
+                edits[index] = self._shortened(segment, tokens, own)
         return history.maker.replaced(message, edits, history.call)
+
+    def _shortened(self, segment: Segment, tokens: int, own: list[int]) -> Edit:
+        """A tool result without its first images, whose tokens are given."""
+        content = list(_noted(member_of(segment, "content"), len(own), self.note))
+        # One without content says so, whether notes are asked for or not.
+        extra = NOTE_TOKENS * len(own) if self.note or not content else 0
+        text = msgspec.json.encode(content or [text_block(NOTE)]).decode()
+        return Edit("content", text, max(0, tokens - sum(own)) + extra)
+
+
+def _by_block(images: Sequence[tuple[int, int]]) -> dict[int, list[int]]:
+    """The tokens of images by the index of their block."""
+    found: dict[int, list[int]] = {}
+    for index, tokens in images:
+        found.setdefault(index, []).append(tokens)
+    return found
 
 
 def _images(message: Message, history: History) -> tuple[tuple[int, int], ...]:
-    """The images of a message in order: the place of the block, and their tokens."""
+    """The images of a message in order: the index of the block, and their tokens."""
     tier = history.call.rule.image_tier
     return history.maker.once(("images", message, tier), lambda: tuple(_sized(message, tier)))
 
 
 def _sized(message: Message, tier: str) -> Iterator[tuple[int, int]]:
-    for place, segment in enumerate(message.segments):
+    for index, segment in enumerate(message.segments):
         if segment.pictured:
             for _, data in iter_images(segment.value):
                 size = read_size(data) if data is not None else None
-                yield place, image_tokens(*size, tier) if size else UNKNOWN_SIZE_TOKENS
+                yield index, image_tokens(*size, tier) if size else UNKNOWN_SIZE_TOKENS
 
 
 def _note(tokens: int, freed: int) -> Edit:

@@ -23,7 +23,7 @@ from msgspec import Struct
 from ctxdoc.prompt.segments import AT, system_block
 from ctxdoc.simulation.history.edit import text_block, with_segment
 from ctxdoc.simulation.history.messages import Head
-from ctxdoc.simulation.strategies.base import PAYLOAD, SHARE, Definition, History, Sent
+from ctxdoc.simulation.strategies.base import PAYLOAD, SHARE, Definition, History, Outgoing
 
 
 class InjectMemory(Struct, frozen=True):
@@ -33,20 +33,20 @@ class InjectMemory(Struct, frozen=True):
     change: Annotated[float, SHARE] = 0.1
     at: Literal["system", "end"] = "system"
 
-    def send(self, history: History, memory: object) -> Sent:
+    def send(self, history: History, memory: object) -> Outgoing:
         """The history with the facts as they stand."""
         del memory
         version = int((history.number - 1) * self.change + 1e-9)
         block = text_block(f"[long-term facts, version {version}]")
         if self.at == "end":
             last = history.maker.with_block(history.messages[-1], block, self.tokens, last=True)
-            return Sent(messages=[*history.messages[:-1], last], passing=1)
+            return Outgoing(messages=[*history.messages[:-1], last], passing=1)
         # One head for each version: what stands behind it is then the same prompt.
         head = history.maker.once(
             ("facts", history.head, version),
             lambda: _with_facts(history.head, version, self.tokens),
         )
-        return Sent(messages=history.messages, head=head)
+        return Outgoing(messages=history.messages, head=head)
 
 
 def _with_facts(head: Head, version: int, tokens: int) -> Head:

@@ -14,16 +14,16 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from ctxdoc.simulation.strategies.base import Definition, History, Sent
+from ctxdoc.simulation.strategies.base import Definition, History, Outgoing
 
 
 class Keep(Struct, frozen=True):
     """Sends the history as it is."""
 
-    def send(self, history: History, memory: object) -> Sent:
+    def send(self, history: History, memory: object) -> Outgoing:
         """The history."""
         del memory
-        return Sent(messages=history.messages)
+        return Outgoing(messages=history.messages)
 
 
 STRATEGY = Definition(id="keep", title="everything as recorded", make=Keep, edits=False)

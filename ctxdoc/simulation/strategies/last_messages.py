@@ -21,7 +21,7 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 from ctxdoc.simulation.history.edit import text_block, told
-from ctxdoc.simulation.strategies.base import COUNT, SUMMARY, Definition, Extra, History, Sent
+from ctxdoc.simulation.strategies.base import COUNT, SUMMARY, Definition, Extra, History, Outgoing
 from ctxdoc.simulation.strategies.compact import ASKED, ASKED_TOKENS
 from ctxdoc.simulation.strategies.window import UNCOUNTED
 
@@ -33,22 +33,22 @@ class LastMessages(Struct, frozen=True):
     summary_tokens: Annotated[int, SUMMARY] = 60
     call: Literal["none", "separate"] = "none"
 
-    def send(self, history: History, memory: object) -> Sent:
+    def send(self, history: History, memory: object) -> Outgoing:
         """The summary and the last messages."""
         del memory
         messages, maker = history.messages, history.maker
         dropped = len(messages) - max(1, self.keep)
         if dropped <= 0:
-            return Sent(messages=messages)
+            return Outgoing(messages=messages)
         rest = messages[dropped:]
         if not self.summary_tokens:
-            return Sent(messages=rest)
+            return Outgoing(messages=rest)
         block = text_block(told(messages, dropped))
         asked = maker.message("user", text_block(ASKED), ASKED_TOKENS)
         separate = Extra(
             messages=[*messages[:dropped], asked], output=self.summary_tokens, cached=False
         )
-        return Sent(
+        return Outgoing(
             messages=[maker.message("user", block, self.summary_tokens), *rest],
             extra=(separate,) if self.call == "separate" else (),
             warnings=(UNCOUNTED,) if self.call == "none" else (),

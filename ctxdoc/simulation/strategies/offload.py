@@ -25,6 +25,7 @@ from msgspec import Struct
 
 from ctxdoc.prompt.segments import Segment, iter_tools
 from ctxdoc.request.codec import Json
+from ctxdoc.simulation.closed_forms import Figures, Law, saved_by_offload
 from ctxdoc.simulation.history.edit import Edit, made_message, with_segment
 from ctxdoc.simulation.history.messages import Head, Message
 from ctxdoc.simulation.strategies.base import (
@@ -33,12 +34,14 @@ from ctxdoc.simulation.strategies.base import (
     Definition,
     Extra,
     History,
-    Sent,
+    Outgoing,
     payload,
 )
 
 CALL_TOKENS = 60
 """Of the call that reads a file again."""
+ROUNDING = 1e-9
+"""Ten times a tenth is one."""
 PAYLOADS = frozenset({"tool_result", "document"})
 READER: dict[str, Json] = {
     "name": "read_offloaded",
@@ -63,9 +66,28 @@ class Offload(Struct, frozen=True):
     tool_tokens: Annotated[int, PAYLOAD] = 0
     reread: Annotated[float, SHARE] = 0.0
 
-    def send(self, history: History, memory: object) -> Sent:
+    def send(self, history: History, memory: object) -> Outgoing:
         """The history with pointers."""
         known = memory if isinstance(memory, Memory) else Memory({}, 0.0)
+        now, seen = self._offloaded(history, known)
+        lines = [now.put.get(message, (message,)) for message in history.messages]
+        sent = [message for line in lines for message in line]
+        # What is read again behind the last message is a request of its own.
+        later = len(lines[-1]) - 1
+        upto = len(sent) - later
+        return Outgoing(
+            messages=sent[:upto],
+            memory=now,
+            head=history.maker.once(("reader", history.head), lambda: self._head(history.head)),
+            seen=tuple(seen),
+            extra=tuple(
+                Extra(messages=sent[: upto + count], output=CALL_TOKENS, after=True)
+                for count in range(2, later + 1, 2)
+            ),
+        )
+
+    def _offloaded(self, history: History, known: Memory) -> tuple[Memory, list[Segment]]:
+        """The memory with the payloads that are new, and those of them that are read after all."""
         new: dict[Message, tuple[Message, ...]] = {}
         due = known.due
         seen: list[Segment] = []
@@ -74,37 +96,21 @@ class Offload(Struct, frozen=True):
                 continue
             places = self._places(message)
             if places:
+                # A share is a whole payload every so often; the rest of one is carried on.
                 due += self.reread * len(places)
-                again = int(due + 1e-9)
+                again = int(due + ROUNDING)
                 due -= again
-                seen += [message.segments[place] for place in places[:again]]
-                new[message] = (
-                    self._pointed(message, places, history),
-                    *_read_again(message, places[:again]),
-                )
-        put = {**known.put, **new} if new else known.put
-        lines = [put.get(message, (message,)) for message in history.messages]
-        sent = [message for line in lines for message in line]
-        # What is read again behind the last message is a request of its own.
-        later = len(lines[-1]) - 1
-        now = sent[: len(sent) - later]
-        return Sent(
-            messages=now,
-            memory=Memory(put, due),
-            head=history.maker.once(("reader", history.head), lambda: self._head(history.head)),
-            seen=tuple(seen),
-            extra=tuple(
-                Extra(messages=sent[: len(now) + count], output=CALL_TOKENS, after=True)
-                for count in range(2, later + 1, 2)
-            ),
-        )
+                seen += [message.segments[index] for index in places[:again]]
+                pointed = self._pointed(message, places, history)
+                new[message] = (pointed, *_read_again(message, places[:again]))
+        return Memory({**known.put, **new} if new else known.put, due), seen
 
     def _places(self, message: Message) -> list[int]:
-        """The places of the payloads."""
+        """The indices of the payloads."""
         return [
-            place
-            for place, segment in enumerate(message.segments)
-            if segment.kind in PAYLOADS and message.tokens[place] > self.over
+            index
+            for index, segment in enumerate(message.segments)
+            if segment.kind in PAYLOADS and message.tokens[index] > self.over
         ]
 
     def _pointed(self, message: Message, places: list[int], history: History) -> Message:
@@ -149,6 +155,24 @@ def _read_again(message: Message, places: list[int]) -> Iterator[Message]:
         yield made_message({"role": "user", "content": [result]}, [message.tokens[place]])
 
 
+def _law(strategy: Offload, figures: Figures) -> Law | None:
+    """What is saved by payloads that are never sent; None where one is read again."""
+    if not figures.lost or figures.extra_calls or figures.rewrote:
+        return None
+    pointer, by = strategy.pointer_tokens, figures.by
+    return Law(
+        name="saves",
+        formula="Σ (w + r·later turns)·(x − pointer)",
+        unit="tokens",
+        value=sum(saved_by_offload(tokens, pointer, later, by) for tokens, later in figures.lost),
+        simulated=figures.saved,
+    )
+
+
 STRATEGY = Definition(
-    id="offload", title="payloads go to disk, a pointer is sent", make=Offload, edits=False
+    id="offload",
+    title="payloads go to disk, a pointer is sent",
+    make=Offload,
+    edits=False,
+    law=_law,
 )

@@ -25,7 +25,7 @@ from ctxdoc.images.size import image_tokens
 from ctxdoc.request.codec import Json
 from ctxdoc.simulation.history.edit import Edit
 from ctxdoc.simulation.history.messages import Message, pictured
-from ctxdoc.simulation.strategies.base import PAYLOAD, PIXELS, Definition, History, Sent
+from ctxdoc.simulation.strategies.base import PAYLOAD, PIXELS, Definition, History, Outgoing
 
 
 class ShrinkImages(Struct, frozen=True):
@@ -34,19 +34,16 @@ class ShrinkImages(Struct, frozen=True):
     max_edge: Annotated[int, PIXELS] = 1_000
     max_tokens: Annotated[int, PAYLOAD] = 0
 
-    def send(self, history: History, memory: object) -> Sent:
+    def send(self, history: History, memory: object) -> Outgoing:
         """The history with smaller images; those made before are taken over."""
         known: dict[Message, Message] = memory if isinstance(memory, dict) else {}
-        new = {
-            message: self._smaller(message, history)
-            for message in history.messages
-            if message not in known and any(segment.pictured for segment in message.segments)
-        }
+        fresh = [message for message in history.messages if message not in known]
+        new = {each: self._smaller(each, history) for each in fresh if _is_pictured(each)}
         known = {**known, **new} if new else known
         if not known:
-            return Sent(messages=history.messages, memory=known)
+            return Outgoing(messages=history.messages, memory=known)
         sent = [known.get(message, message) for message in history.messages]
-        return Sent(messages=sent, memory=known)
+        return Outgoing(messages=sent, memory=known)
 
     def _smaller(self, message: Message, history: History) -> Message:
         edits: dict[int, Edit] = {}
@@ -85,6 +82,10 @@ class ShrinkImages(Struct, frozen=True):
         blank = blank_picture(width, height, blake2b(data.encode(), digest_size=8).hexdigest())
         source: Json = {"type": "base64", "media_type": "image/png", "data": blank}
         return {**value, "source": source}, saved
+
+
+def _is_pictured(message: Message) -> bool:
+    return any(segment.pictured for segment in message.segments)
 
 
 STRATEGY = Definition(

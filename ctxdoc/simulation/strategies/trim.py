@@ -21,13 +21,14 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
+from ctxdoc.simulation.closed_forms import paid_back
 from ctxdoc.simulation.history.messages import Message
 from ctxdoc.simulation.strategies.base import (
     WHOLE,
     Cut,
     Definition,
     History,
-    Sent,
+    Outgoing,
     iter_cuts,
     prompt,
     size_of,
@@ -50,15 +51,15 @@ class Trim(Struct, frozen=True):
     low: Annotated[int, prompt(0.3)] = 50_000
     unit: Literal["tokens", "turns"] = "tokens"
 
-    def send(self, history: History, memory: object) -> Sent:
+    def send(self, history: History, memory: object) -> Outgoing:
         """The history behind the cut, which moves when the high mark is passed."""
         messages = history.messages
         cut = held(memory, messages)
         if self._measure(history, cut) > self.high:
             cut = self._moved(history, cut)
         if cut is WHOLE:
-            return Sent(messages=messages)
-        return Sent(messages=cut.kept(messages), memory=Memory(cut, messages[cut.index]))
+            return Outgoing(messages=messages)
+        return Outgoing(messages=cut.kept(messages), memory=Memory(cut, messages[cut.index]))
 
     def _measure(self, history: History, cut: Cut) -> int:
         if self.unit == "turns":
@@ -83,4 +84,6 @@ def held(memory: object, messages: Sequence[Message]) -> Cut:
     return WHOLE
 
 
-STRATEGY = Definition(id="trim", title="drops the oldest turns in batches", make=Trim)
+STRATEGY = Definition(
+    id="trim", title="drops the oldest turns in batches", make=Trim, law=paid_back
+)

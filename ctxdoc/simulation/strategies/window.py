@@ -15,13 +15,15 @@ What the model no longer sees
 
 from __future__ import annotations
 
-from itertools import accumulate
+from bisect import bisect_left
 from typing import Annotated
 
 from msgspec import Struct
 
+from ctxdoc.simulation.closed_forms import Figures, Law, window_loses_until
 from ctxdoc.simulation.history.edit import text_block, told
 from ctxdoc.simulation.history.messages import Message
+from ctxdoc.simulation.history.totals import Totals, first_within
 from ctxdoc.simulation.strategies.base import (
     COUNT,
     SUMMARY,
@@ -29,8 +31,9 @@ from ctxdoc.simulation.strategies.base import (
     Cut,
     Definition,
     History,
-    Sent,
-    iter_cuts,
+    Outgoing,
+    is_reply,
+    iter_inner_cuts,
     prompt,
 )
 
@@ -44,45 +47,78 @@ class Window(Struct, frozen=True):
     turns: Annotated[int, COUNT] = 0
     summary_tokens: Annotated[int, SUMMARY] = 0
 
-    def send(self, history: History, memory: object) -> Sent:
+    def send(self, history: History, memory: object) -> Outgoing:
         """The window as it stands at this request."""
-        del memory
         messages = history.messages
-        cut = self._cut(history)
+        totals = memory if isinstance(memory, Totals) else Totals()
+        totals.go_on(messages)
+        cut = self._cut(history, totals)
         kept = cut.kept(messages)
         if cut is WHOLE or not self.summary_tokens:
-            return Sent(messages=kept)
+            return Outgoing(messages=kept, memory=totals)
         block = text_block(told(messages, cut.index))
         kept[0] = history.maker.with_block(kept[0], block, self.summary_tokens)
-        return Sent(messages=kept, warnings=(UNCOUNTED,))
+        return Outgoing(messages=kept, memory=totals, warnings=(UNCOUNTED,))
 
-    def _cut(self, history: History) -> Cut:
-        messages = history.messages
-        behind = self._behind(messages)
-        if behind[0] <= self._room(history, WHOLE):
+    def _cut(self, history: History, totals: Totals) -> Cut:
+        """The cut that drops the least of those behind which everything fits; else the last one."""
+        counts = totals.users if self.turns else totals.tokens
+        room = self._room(history)
+        if counts[-1] <= room:
             return WHOLE
-        cut = WHOLE
-        for further in iter_cuts(messages):
-            cut = further
-            if behind[cut.index] <= self._room(history, cut):
-                break
-        return cut
+        if not self.turns:
+            # A summary stands ahead of what is cut only.
+            room -= self.summary_tokens
+        first = max(1, first_within(counts, room))
+        after = bisect_left(totals.starts, first)
+        if after < len(totals.starts):
+            return Cut(totals.starts[after])
+        return self._inner(history, totals, room)
 
-    def _behind(self, messages: list[Message]) -> list[int]:
-        """Of each message, what it and those behind it count: tokens, or messages of the user."""
-        counts = (
-            [message.role == "user" for message in reversed(messages)]
-            if self.turns
-            else [message.size for message in reversed(messages)]
-        )
-        return list(accumulate(counts))[::-1] or [0]
+    def _inner(self, history: History, totals: Totals, room: int) -> Cut:
+        """The cut inside of the last turn, as not even that turn fits."""
+        if not totals.starts:
+            return WHOLE
+        messages, opening = history.messages, totals.starts[-1]
+        counts = totals.users if self.turns else totals.tokens
+        if not self.turns:
+            # The message that opens the turn stays, and takes its room.
+            room -= messages[opening].size
+        fitting = iter_inner_cuts(messages, opening, first_within(counts, room))
+        last = Cut(opening) if opening else WHOLE
+        return next(fitting, None) or _last_inner(messages, opening) or last
 
-    def _room(self, history: History, cut: Cut) -> int:
-        if self.turns:
-            return self.turns
-        ahead = history.messages[cut.opening].size if cut.opening is not None else 0
-        summary = self.summary_tokens if cut.index else 0
-        return self.max_tokens - history.head.size - ahead - summary
+    def _room(self, history: History) -> int:
+        return self.turns or self.max_tokens - history.head.size
 
 
-STRATEGY = Definition(id="window", title="slides over the newest turns, every request", make=Window)
+def _last_inner(messages: list[Message], opening: int) -> Cut | None:
+    """The cut that drops the most of a turn; None where it has one answer at most."""
+    for index in range(len(messages) - 1, opening + 1, -1):
+        if is_reply(messages, index):
+            return Cut(index, opening=opening)
+    return None
+
+
+def _law(strategy: Window, figures: Figures) -> Law | None:
+    """Up to which turn a window that slides on every request costs more than keeping everything."""
+    del strategy
+    if not figures.rewrote or figures.per_turn <= 0:
+        return None
+    # The window is what stands behind tools and system prompt, which are read either way.
+    until = window_loses_until(figures.peak - figures.head, figures.per_turn, figures.by)
+    slides = len(figures.rewrote) == figures.requests - figures.rewrote[0][0]
+    if not slides or until is None or until >= figures.requests:
+        return None
+    return Law(
+        name="costs more a turn",
+        formula="until turn w·(W − a)/(r·a)",
+        unit="request",
+        value=until,
+        simulated=figures.cheaper_from,
+    )
+
+
+STRATEGY = Definition(
+    id="window", title="slides over the newest turns, every request", make=Window, law=_law
+)
