@@ -14,15 +14,17 @@ from ctxdoc.diagnosis.cause import Match, capped
 from ctxdoc.diagnosis.changed_text import judge_values, only_values_differ, similarity
 from ctxdoc.diagnosis.history_edits import (
     INJECTED,
-    Moved,
     asks_anew,
-    came_or_went,
     gives_back_answer,
-    injected_system_text,
     is_continued,
+    text_of,
+)
+from ctxdoc.diagnosis.injected_text import (
+    Moved,
+    came_or_went,
+    injected_system_text,
     system_blocks,
     system_change,
-    text_of,
 )
 from ctxdoc.diagnosis.spelling import normalized
 from ctxdoc.diagnosis.tallies import is_grown

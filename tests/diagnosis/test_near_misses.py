@@ -13,7 +13,7 @@ import pytest
 from ctxdoc.diagnosis.attribution import case_of_pair
 from ctxdoc.diagnosis.causes import CAUSES, Case, Confidence
 from ctxdoc.diagnosis.diagnose import Diagnosis, diagnose_pair
-from ctxdoc.diagnosis.history_edits import quoted_history
+from ctxdoc.diagnosis.quotes import quoted_history
 from ctxdoc.prompt.message_shape import shape_fault
 from ctxdoc.reading.load import read_request
 
