@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from ctxdoc.cache.breakpoint_rules import RefusalCode
 from ctxdoc.cache.simulator import places_differ
 from ctxdoc.diagnosis.case import Case, Confidence, Part
 from ctxdoc.diagnosis.cause import Match, capped
@@ -362,10 +363,10 @@ def repeated_uncached(case: Case) -> int:
     return tokens if enough and tokens > 0 else 0
 
 
-def refused_for(case: Case, cause: str, why: str) -> Match | None:
+def refused_for(case: Case, code: RefusalCode, why: str) -> Match | None:
     """A match where the request breaks that rule on breakpoints."""
     refusal = case.refusal
-    if refusal is None or refusal.cause != cause:
+    if refusal is None or refusal.code is not code:
         return None
     return Match(
         explanation=f"The breakpoint on {refusal.pointer} makes the API refuse the request "

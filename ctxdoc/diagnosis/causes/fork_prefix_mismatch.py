@@ -56,5 +56,6 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Send the side call with the same model, tools and system, and append the "
     "instruction as the last user message.",
+    is_fork=True,
     match=_match,
 )
