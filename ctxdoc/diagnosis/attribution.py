@@ -152,8 +152,11 @@ def written_keys(case: Case) -> tuple[bytes, ...]:
 
 def _first_part(case: Case) -> Part:
     """What can be said of a request that has none before it."""
-    if case.refusal is not None or case.after.request.refused:
-        return Part.REFUSAL
+    return Part.REFUSAL if _is_refused(case) else _cold_part(case)
+
+
+def _cold_part(case: Case) -> Part:
+    """Whether nothing is there to be read yet, or nothing ever will be."""
     return Part.NEVER_CACHED if _never_caches(case) and not case.counters.cache_read else Part.COLD
 
 
@@ -185,16 +188,20 @@ def _attributed(case: Case, alive: int | None) -> Case:
     """
     if case.same_response:
         return replace(case, part=Part.RECORD)
-    if case.refusal is not None or case.after.request.refused:
+    if _is_refused(case):
         return replace(case, part=Part.REFUSAL)
     read = _first_read(case)
-    # What one agent's own conversation read beyond the equal start is a rounding of sizes.
-    if _reads_another(case, read) and not (is_same_agent(case) and continues(case)):
+    if _goes_on_from_another(case, read):
         return replace(case, part=Part.NOTHING)
     case, cached = expected(case)
     if case.unread and not case.asked:
         return replace(case, part=Part.WASTE if not read else Part.NOTHING)
     return _accounted(case, _Reading(read, cached, alive))
+
+
+def _is_refused(case: Case) -> bool:
+    """Whether the API refused the later request, or would."""
+    return case.refusal is not None or bool(case.after.request.refused)
 
 
 class _Reading(NamedTuple):
@@ -277,26 +284,24 @@ def _ended(case: Case, reading: _Reading, reach: int) -> int:
 
 def _main_part(case: Case) -> Part:
     """What explains most of a loss, or what there is where nothing was lost."""
-    wasted = bool(case.sharable or case.unread)
-    if not case.cached and not case.counters.cache_read:
-        if wasted:
-            return Part.WASTE
-        return Part.NEVER_CACHED if _never_caches(case) else Part.COLD
-    if not case.is_loss:
-        return Part.WASTE if wasted else Part.NOTHING
-    part = max(case.parts, key=case.parts.__getitem__)
-    return part if case.parts[part] else Part.NOTHING
+    if case.is_loss:
+        part = max(case.parts, key=case.parts.__getitem__)
+        return part if case.parts[part] else Part.NOTHING
+    if case.sharable or case.unread:
+        return Part.WASTE
+    return Part.NOTHING if case.cached or case.counters.cache_read else _cold_part(case)
 
 
 def _settled(case: Case, worth: dict[Part, int]) -> Case:
     """The parts of a loss where what is known goes before what the model says: a twin that was sent
     before the first answer began, a setting whose reach is not documented."""
     parts = NO_PARTS | worth
-    if parts[Part.PROVIDER] and _is_twin(case):
-        parts = _moved_from_provider(parts, Part.VISIBILITY)
-    elif parts[Part.PROVIDER] and _may_reach_further(case):
-        parts = _moved_from_provider(parts, Part.DIVERGENCE)
-        case = replace(case, beyond_setting=True)
+    unexplained = parts[Part.PROVIDER]
+    if unexplained:
+        part = _better_known(case)
+        parts[Part.PROVIDER] = 0
+        parts[part] += unexplained
+        case = replace(case, beyond_setting=part is Part.DIVERGENCE)
     change = case.divergence
     if change is not None and case.measured and is_reach_unknown(change):
         # The equal start is what the cache took for one.
@@ -305,9 +310,11 @@ def _settled(case: Case, worth: dict[Part, int]) -> Case:
     return replace(case, parts=parts)
 
 
-def _moved_from_provider(parts: dict[Part, int], part: Part) -> dict[Part, int]:
-    """The parts with what the rules leave unexplained laid to another one."""
-    return parts | {Part.PROVIDER: 0, part: parts[part] + parts[Part.PROVIDER]}
+def _better_known(case: Case) -> Part:
+    """What explains a read that fell short of the rules; the provider, where nothing is known."""
+    if _is_twin(case):
+        return Part.VISIBILITY
+    return Part.DIVERGENCE if _may_reach_further(case) else Part.PROVIDER
 
 
 TWIN_SECONDS = 10.0
@@ -355,6 +362,12 @@ def _first_read(case: Case) -> int:
 
 ELSEWHERE_SHARE = 0.05
 """Share of the equal start by which its computed size may be off."""
+
+
+def _goes_on_from_another(case: Case, read: int) -> bool:
+    """Whether the later request goes on from a third one."""
+    # What a conversation of one agent read beyond the equal start is an error of the sizes.
+    return _reads_another(case, read) and not (is_same_agent(case) and continues(case))
 
 
 def _reads_another(case: Case, read: int) -> bool:

@@ -39,10 +39,13 @@ def lost_compaction(case: Case) -> str | None:
     index = len(body.messages)
     back = _sent_messages(case.after.prefix)
     # Without an answer at its place the later request is another branch, and owes nothing back.
-    goes_on = any(s.rank[1] == index and s.role == "assistant" for s in back)
-    if not goes_on or any(s.digest == blocks[0].digest for s in back):
+    if not _is_answered_at(index, back) or any(s.digest == blocks[0].digest for s in back):
         return None
     return f"$.messages[{index}].content"
+
+
+def _is_answered_at(index: int, blocks: list[Segment]) -> bool:
+    return any(s.rank[1] == index and s.role == "assistant" for s in blocks)
 
 
 def _sent_messages(prefix: Prefix) -> list[Segment]:

@@ -57,10 +57,9 @@ class _Talk(Struct, frozen=True, dict=True):
 
 def goes_on(case: Case) -> bool:
     """Whether two requests are of one conversation, as the log or their messages tell."""
-    one, two = case.before.request, case.after.request
     if case.before.prefix.root != case.after.prefix.root:
         return goes_on_elsewhere(case)
-    if one.session and one.session == two.session:
+    if _is_one_session(case):
         return True
     if has_other_user(case):
         return False
@@ -87,8 +86,13 @@ def continues(case: Case) -> bool:
 
 def is_said(case: Case) -> bool:
     """Whether the log, or the person who asks, says that two requests belong together."""
+    return case.asked or _is_one_session(case)
+
+
+def _is_one_session(case: Case) -> bool:
+    """Whether the log names one session for both."""
     one, two = case.before.request, case.after.request
-    return case.asked or bool(one.session and one.session == two.session)
+    return bool(one.session) and one.session == two.session
 
 
 def is_same_agent(case: Case) -> bool:

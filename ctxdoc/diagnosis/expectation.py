@@ -29,16 +29,22 @@ def expected(case: Case) -> tuple[Case, int]:
     tokens of it that were cached. What two conversations do not share is nobody's promise."""
     related, cached = _claim(case)
     elsewhere = places_differ(case.before.request.place, case.after.request.place)
-    if not case.asked and asks_anew(case) and _is_unread(case):
+    if _is_unread(case):
         case = replace(case, unread=_equal_ahead(case))
-    differs = related and (case.divergence is not None or elsewhere)
-    if differs and not goes_on(case) and not is_promised(case):
+    if related and _is_unpromised(case, elsewhere=elsewhere):
         case, related, cached = _unpromised(case, cached)
     if elsewhere and not related:
         # What stands at another place is none of its.
         case = _without_other_places(case)
         cached = case.outcome.could_read[Relax.REACH]
     return replace(case, related=related), cached
+
+
+def _is_unpromised(case: Case, *, elsewhere: bool) -> bool:
+    """Whether two requests are of two conversations, and differ by something of their own."""
+    if case.divergence is None and not elsewhere:
+        return False
+    return not goes_on(case) and not is_promised(case)
 
 
 def _claim(case: Case) -> tuple[bool, int]:
@@ -134,6 +140,8 @@ def _usable_marks(before: MeasuredRequest, end: Section) -> list[int]:
 def _is_unread(case: Case) -> bool:
     """Whether two calls that ask anew share what could be cached, and each writes it where no other reads
     it."""
+    if case.asked or not asks_anew(case):
+        return False
     if case.was_read or len(case.changes) != 1 or case.outcome.could_read[Relax.REACH]:
         return False
     return case.counters.cache_write > 0 and _marks_too_late(case)

@@ -42,7 +42,7 @@ BOUND = re.compile(
 
 def message_blocks(exchange: MeasuredRequest, change: Change) -> list[Segment]:
     """The blocks of the message in which a change lies."""
-    segment = change.before or change.after
+    segment = _segment_of(change)
     index = segment.rank[1] if segment else -1
     return [s for s in history_blocks(exchange.prefix) if s.rank[1] == index]
 
@@ -78,15 +78,26 @@ def asks_anew(case: Case, change: Change | None = None) -> bool:
     """Whether the change lies in the last message of the later request, or behind its end: another
     question after the same history, a branch or a rewind."""
     change = change or case.message_change
-    segment = (change.before or change.after) if change else None
+    segment = _segment_of(change)
     if change is None or segment is None:
         return False
-    last = message_count(case.after) - 1
-    if segment.rank[1] > last:
+    behind = segment.rank[1] - (message_count(case.after) - 1)
+    if behind > 0:
         return True
-    if segment.rank[1] == last - 1 and segment.role == "assistant":
+    if behind == -1 and segment.role == "assistant":
+        # A rewind gives the last reply anew, and the question behind it with it.
         return _answers_differ(change)
-    return segment.rank[1] == last and segment.role == "user" and not looks_like_summary(case)
+    return behind == 0 and _is_question(case, segment)
+
+
+def _is_question(case: Case, segment: Segment) -> bool:
+    """Whether a block is the user's, and no summary that stands for the history."""
+    return segment.role == "user" and not looks_like_summary(case)
+
+
+def _segment_of(change: Change | None) -> Segment | None:
+    """The block that a change is of; None for one of the model."""
+    return (change.before or change.after) if change is not None else None
 
 
 def _answers_differ(change: Change) -> bool:
@@ -111,16 +122,30 @@ def dropped_messages(case: Case) -> int:
 
 def replaced_by_few(case: Case) -> bool:
     """Whether two or more messages from the first difference on gave way to fewer ones."""
-    change = case.message_change
-    if change is None or change.before is None or change.after is None:
+    tails = _tails_of(case)
+    if tails is None:
         return False
-    start = change.before.rank[1]
-    before, after = (_messages(e.prefix)[start:] for e in (case.before, case.after))
+    before, after = tails
     gone, new = _until_kept(before, after)
     if len(gone) < 2 or not new or asks_anew(case):
         return False
     if looks_like_summary(case):
+        # A summary may come with the newest messages: the question and its answer are two.
         return len(new) < len(gone) or len(after) < len(before) + 2
+    return _are_condensed(gone, new)
+
+
+def _tails_of(case: Case) -> tuple[list[_Message], list[_Message]] | None:
+    """The messages of both requests from the first that differs on; None where one side has none."""
+    change = case.message_change
+    if change is None or change.before is None or change.after is None:
+        return None
+    start = change.before.rank[1]
+    return _messages(case.before.prefix)[start:], _messages(case.after.prefix)[start:]
+
+
+def _are_condensed(gone: list[_Message], new: list[_Message]) -> bool:
+    """Whether messages are fewer than those that they replace, and half as large at most."""
     return len(new) < len(gone) and 2 * _size(new) <= _size(gone)
 
 
@@ -170,12 +195,15 @@ def is_continued(case: Case) -> bool:
     before, after = history_blocks(case.before.prefix), history_blocks(case.after.prefix)
     if not before or not after:
         return False
-    change = case.message_change
-    segment = (change.before or change.after) if change else None
+    segment = _segment_of(case.message_change)
     if segment is None or segment.rank[1] > 0:
         return True
-    known = {s.digest for s in before if s.size > SHORT}
-    return any(s.digest in known for s in after)
+    return not _long_ones(before).isdisjoint(segment.digest for segment in after)
+
+
+def _long_ones(blocks: list[Segment]) -> set[bytes]:
+    """The blocks that are too long to be there by chance."""
+    return {segment.digest for segment in blocks if segment.size > SHORT}
 
 
 def refuses_thinking(error: str) -> bool:

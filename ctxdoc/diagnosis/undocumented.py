@@ -36,10 +36,16 @@ def _changed_members(one: Body | None, two: Body | None) -> Iterator[str]:
         sides = [_value(getattr(body, name)) for body in (one, two)]
         if sides[0] != sides[1]:
             yield name
-    others = dict(one.others), dict(two.others)
-    names = sorted({*others[0], *others[1]})
-    changed = [name for name in names if _differs(others[0].get(name), others[1].get(name))]
-    yield from (name if name.isidentifier() else "a member of no name" for name in changed[:NAMES])
+    for name in _changed_others(one, two)[:NAMES]:
+        # A name is the log's own text: what is none may hold anything.
+        yield name if name.isidentifier() else "a member of no name"
+
+
+def _changed_others(one: Body, two: Body) -> list[str]:
+    """The names of members that nobody knows, and that have other values."""
+    before, after = dict(one.others), dict(two.others)
+    names = sorted({*before, *after})
+    return [name for name in names if _differs(before.get(name), after.get(name))]
 
 
 def _differs(one: bytes | None, two: bytes | None) -> bool:

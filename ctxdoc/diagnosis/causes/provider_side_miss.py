@@ -33,14 +33,14 @@ def _match(case: Case) -> Match | None:
     if undocumented_changes(case) or beta_change(case) is not None:
         return None
     hidden = unseen(case)
-    why = (
-        f"The log does not show {hidden}." if hidden else "Nothing in the two requests explains it."
-    )
+    why, fix = "Nothing in the two requests explains it.", ""
+    if hidden:
+        why, fix = f"The log does not show {hidden}.", LOOK
     return Match(
         explanation=f"By the rules {case.outcome.usage.cache_read:,} tokens could be read, and "
         f"{case.counters.cache_read:,} were. {why}",
         confidence=Confidence.POSSIBLE if hidden or case.before.passes else Confidence.LIKELY,
-        fix=LOOK if hidden else "",
+        fix=fix,
     )
 
 
