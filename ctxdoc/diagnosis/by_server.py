@@ -12,6 +12,7 @@ from ctxdoc.request.response import ServerEdit
 
 def edits_of(case: Case) -> tuple[ServerEdit, ...]:
     """What the API says that it took out of the later prompt, or else of the earlier one."""
+    # Where the earlier one was edited and the later one is whole again, that answer is the one that tells.
     return case.after.request.server_edits or case.before.request.server_edits or ()
 
 

@@ -151,6 +151,7 @@ def diagnose_log(
             raise ValueError(f"--pair takes two numbers from 1 to {len(log.requests)}, in order")
         cases = list(iter_cases(log.requests[:after], {after - 1: before - 1}))
         return _diagnosis(cases[-1], always_diff=always_diff)
+    # Each request is judged without the comparison of bodies; that is made for the one that is shown.
     worst: Diagnosis | None = None
     unusable: list[Skipped] = []
     faults: list[int] = []

@@ -383,8 +383,8 @@ def repeated_uncached(case: Case) -> int:
     if prefix.segments[last].section is Section.MESSAGES and not case.parts[Part.REACH]:
         return 0
     tokens = min(case.identical - sizes.at(last), case.counters.uncached)
-    enough = tokens >= REPEATED_TOKENS or tokens >= REPEATED_SHARE * sizes.total
-    return tokens if enough and tokens > 0 else 0
+    enough = max(1, min(REPEATED_TOKENS, REPEATED_SHARE * sizes.total))
+    return tokens if tokens >= enough else 0
 
 
 def refused_for(case: Case, code: RefusalCode, why: str) -> Match | None:
@@ -406,7 +406,7 @@ def positions_behind(case: Case) -> int | None:
     if not case.parts[Part.REACH] or not marks:
         return None
     at = case.after.prefix.positions
-    shared = [m for m in case.before.prefix.breakpoints if m < len(at) and m < marks[-1]]
+    shared = [m for m in case.before.prefix.breakpoints if m < min(len(at), marks[-1])]
     behind = at[marks[-1]] - at[shared[-1]] + 1 if shared else 0
     return behind if behind > case.after.prefix.rule.rules.lookback else None
 
@@ -443,11 +443,10 @@ def unseen(case: Case) -> str:
     usage = case.before.usage
     if usage is not None and usage.cache_read and not case.whole_log:
         hidden.append("when the entries that the earlier request read were last used")
-    places = [dict(e.request.place) for e in (case.before, case.after)]
-    alone = sorted(places[0].keys() ^ places[1].keys())
+    one, two = case.before.request, case.after.request
+    alone = sorted(dict(one.place).keys() ^ dict(two.place).keys())
     if alone:
         hidden.append(f"which {alone[0]} one of the requests had")
-    betas = [e.request.headers.get("anthropic-beta") for e in (case.before, case.after)]
-    if betas[0] != betas[1]:
+    if one.headers.get("anthropic-beta") != two.headers.get("anthropic-beta"):
         hidden.append("what the changed anthropic-beta header does to the prompt")
     return " and ".join(hidden)

@@ -27,6 +27,7 @@ from ctxdoc.request.request import Section
 def expected(case: Case) -> tuple[Case, int]:
     """The case once it is known whether the later request should share the earlier one's prefix, and the
     tokens of it that were cached. What two conversations do not share is nobody's promise."""
+    # The claim comes first: what is waste, and what nobody promised, is asked of those that share a prefix.
     related, cached = _claim(case)
     elsewhere = places_differ(case.before.request.place, case.after.request.place)
     if _is_unread(case):
@@ -54,7 +55,7 @@ def _claim(case: Case) -> tuple[bool, int]:
     reach = case.outcome.could_read[Relax.REACH]
     if change is None and case.before.prefix.row:
         return True, cached_by(case.before)
-    if change is not None and _ends_within(change, case.after.prefix):
+    if _ends_within(change, case.after.prefix):
         # It ends where the earlier one goes on: what lies behind its end is none of its prefix.
         return True, reach
     if asks_anew(case) and len(case.changes) == 1:
@@ -109,8 +110,10 @@ def _without_other_places(case: Case) -> Case:
     return replace(case, outcome=replace(case.outcome, could_read=within))
 
 
-def _ends_within(change: Change, after: Prefix) -> bool:
+def _ends_within(change: Change | None, after: Prefix) -> bool:
     """Whether the later prompt is over where the earlier one goes on with messages."""
+    if change is None:
+        return False
     gone = change.before
     over = change.index == len(after.segments) and change.after is None
     return over and gone is not None and gone.section is Section.MESSAGES
@@ -140,6 +143,7 @@ def _usable_marks(before: MeasuredRequest, end: Section) -> list[int]:
 def _is_unread(case: Case) -> bool:
     """Whether two calls that ask anew share what could be cached, and each writes it where no other reads
     it."""
+    # Who names two requests asks for the loss between them, and not for the waste of both.
     if case.asked or not asks_anew(case):
         return False
     if case.was_read or len(case.changes) != 1 or case.outcome.could_read[Relax.REACH]:

@@ -113,6 +113,7 @@ def dropped_messages(case: Case) -> int:
         return 0
     before, after = _messages(case.before.prefix), _messages(case.after.prefix)
     start = change.before.rank[1]
+    # The fewest that explain it: a window slides by one turn or two, and equal messages come again.
     for count in range(1, len(before) - start):
         kept = before[start + count :]
         if after[start : start + len(kept)] == kept and (len(kept) > 1 or kept[0].size > SHORT):
@@ -225,6 +226,7 @@ def ids_regenerated(case: Case) -> bool:
         id_one, rest_one = _without_ids(one.value)
         id_two, rest_two = _without_ids(two.value)
         if one.rank != two.rank or rest_one != rest_two:
+            # What was edited behind the new ids is another cause's.
             return bool(names)
         if names.setdefault(id_one, id_two) != id_two:
             return False

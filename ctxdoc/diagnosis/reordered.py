@@ -169,6 +169,8 @@ def _enclosing(text: str, start: int) -> list[int]:
 
 def _object_at(text: str, start: int) -> tuple[int, str, str] | None:
     """The end of the object at a place, its text with sorted members, and the same in its own order."""
+    # Each bracket is written twice, with sorted members and as it stands: equal the one way and different
+    # the other is another order, and one pass over the tokens tells both.
     stack: list[tuple[str, list[tuple[str, str]], list[str], list[str]]] = []
     one: list[str] = []
     two: list[str] = []

@@ -40,7 +40,7 @@ def _match(case: Case) -> Match | None:
     change = case.message_change
     if change is None:
         return None
-    edits = [e for e in edits_of(case) if e.kind in DROPS]
+    edits = _edits_of_thinking(case)
     if case.by_server and edits and change.before is not None:
         return _told(case, change, edits)
     who = thinking_dropped(case)
@@ -52,6 +52,10 @@ def _match(case: Case) -> Match | None:
         confidence=case.proof,
         pointer=change.place.pointer,
     )
+
+
+def _edits_of_thinking(case: Case) -> list[ServerEdit]:
+    return [edit for edit in edits_of(case) if edit.kind in DROPS]
 
 
 def _told(case: Case, change: Change, edits: list[ServerEdit]) -> Match:
