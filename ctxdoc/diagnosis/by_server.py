@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from ctxdoc.diagnosis.case import Case
+from ctxdoc.diagnosis.case import Case, Confidence
+from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.render import answer_of
-from ctxdoc.prompt.segments import is_compaction
+from ctxdoc.prompt.segments import Segment, is_compaction
 from ctxdoc.request.request import Section
 from ctxdoc.request.response import ServerEdit
 
 
 def edits_of(case: Case) -> tuple[ServerEdit, ...]:
     """What the API says that it took out of the later prompt, or else of the earlier one."""
+    # Where the earlier one was edited and the later one is whole again, that answer is the one that tells.
     return case.after.request.server_edits or case.before.request.server_edits or ()
+
+
+def told_proof(case: Case) -> Confidence:
+    """How sure what the API says of its own edits is: it wrote that itself, and its counters go with it."""
+    return Confidence.CERTAIN if case.measured else Confidence.LIKELY
 
 
 def is_compacted(case: Case) -> bool:
@@ -31,10 +38,17 @@ def lost_compaction(case: Case) -> str | None:
     if body is None or case.alone or not blocks or not is_compaction(blocks[0].value):
         return None
     index = len(body.messages)
-    sent = case.after.prefix
-    back = [s for s in (*sent.segments, *sent.unrendered) if s.section is Section.MESSAGES]
-    if not any(s.rank[1] == index and s.role == "assistant" for s in back):
-        return None
-    if any(s.digest == blocks[0].digest for s in back):
+    back = _sent_messages(case.after.prefix)
+    # Without an answer at its place the later request is another branch, and owes nothing back.
+    if not _is_answered_at(index, back) or any(s.digest == blocks[0].digest for s in back):
         return None
     return f"$.messages[{index}].content"
+
+
+def _is_answered_at(index: int, blocks: list[Segment]) -> bool:
+    return any(s.rank[1] == index and s.role == "assistant" for s in blocks)
+
+
+def _sent_messages(prefix: Prefix) -> list[Segment]:
+    """The blocks of all messages of a body, with those that the API does not render."""
+    return [s for s in (*prefix.segments, *prefix.unrendered) if s.section is Section.MESSAGES]

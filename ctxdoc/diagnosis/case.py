@@ -15,10 +15,10 @@ from ctxdoc.replay.measure import MeasuredRequest
 from ctxdoc.request.request import Section
 from ctxdoc.request.usage import Origin, Usage
 
+# The API frames blocks and rounds sizes by a few tokens; what an edit costs is more.
 TOLERANCE_TOKENS = 20
 """A difference of so few tokens is no loss."""
-
-
+# Counters calibrate the ends of an interval: inside of it, a size is shared out by its bytes.
 TOLERANCE_SHARE = 0.03
 """Relative error of a computed size."""
 
@@ -146,10 +146,12 @@ class Case(Struct, frozen=True, kw_only=True, dict=True):
         Certain: the API says so; or it reported the counters of both requests, the bodies are there,
         the times are known, and the model reads what was read. Likely: one of these is missing.
         """
+        # The API's own word goes before every computed size: it compared the prompts themselves.
         if self.api_agrees or (self.part is Part.REFUSAL and self.after.request.refused):
             return Confidence.CERTAIN
         if not self.measured or not self.is_proved:
             return Confidence.LIKELY
+        # Where the model reads something else than was read, it does not know all that the cache did.
         simulated = self.outcome.usage.cache_read
         off = abs(simulated - self.counters.cache_read)
         agree = off <= max(TOLERANCE_TOKENS, TOLERANCE_SHARE * simulated)
@@ -160,10 +162,16 @@ class Case(Struct, frozen=True, kw_only=True, dict=True):
         """Whether nothing is assumed that the cause rests on."""
         one, two = self.before, self.after
         if not self.is_loss:
+            # Where nothing was lost, nothing of the earlier request is needed to say why.
             return not two.passes
-        sized = one.usage is not None and not (one.passes or two.passes)
-        placed = not (one.breakpoints_assumed or two.breakpoints_assumed)
-        return sized and placed and self.gap is not None and two.prefix.rule.known
+        # Without a time a pause explains every loss as well, and without the model's rule its minimum.
+        known = self.gap is not None and two.prefix.rule.known
+        return known and one.usage is not None and _is_plain(one) and _is_plain(two)
+
+
+def _is_plain(exchange: MeasuredRequest) -> bool:
+    """Whether counters state the size of one prompt, and its breakpoints stand where the log has them."""
+    return not (exchange.passes or exchange.breakpoints_assumed)
 
 
 def _kind(change: Change) -> str:

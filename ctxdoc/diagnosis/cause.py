@@ -55,6 +55,16 @@ class Cause(Struct, frozen=True, kw_only=True):
     """Whether only a log without bodies shows it."""
     unstable: bool = False
     """Whether it is a prefix that nobody meant to change: a gate breaks on it unless it is allowed."""
+    is_fork: bool = False
+    """Whether it is a side call that cannot share the prefix of the conversation beside it."""
+    is_idle: bool = False
+    """Whether it is a pause: a longer lifetime would have helped, and nothing else."""
+    is_clock: bool = False
+    """Whether it is a value that a clock writes: one that holds a day alone changes at midnight only."""
+    replaces_history: bool = False
+    """Whether the conversation goes on with a shorter prompt."""
+    rests_on_one_pass: bool = False
+    """Whether it rests on counters alone: those of several passes over a prompt prove nothing of it."""
     general: bool = False
     """Whether it says no more than that a place changed: not worth repeating beside a cause that
     knows how."""

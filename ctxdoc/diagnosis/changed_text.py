@@ -89,11 +89,16 @@ def find_inserted_kind(before: str, after: str) -> Kind | None:
     words = text[start : end_after if came else end_before].strip()
     if not words:
         return None
+    return _own_kind(words) or enclosing_kind(text, start)
+
+
+def _own_kind(words: str) -> Kind | None:
+    """What a text is by its first line, or by a time in it."""
     kind = _kind_of_first_line(words.splitlines()[0])
     # A date in a long text is a part of what it tells.
     if kind is None and len(words) < WINDOW and any(compiled(p).search(words) for p in TIMES):
         return Kind.TIME
-    return kind or enclosing_kind(text, start)
+    return kind
 
 
 def _kind_of_first_line(line: str) -> Kind | None:

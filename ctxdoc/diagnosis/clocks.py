@@ -183,18 +183,30 @@ MAX_CLOCK = 64
 
 def as_time(before: str, after: str, at: int) -> Told | None:
     """A date, a time of the day, or a span of time that went by."""
-    formed = [s for s in _formed(before, after, at) if _may_be_time(after, s)]
-    labelled = [s for s in _labelled(before, after, at) if _may_be_time(after, s)]
-    spans = formed + labelled
+    formed = _possible(after, _formed(before, after, at))
+    spans = formed + _possible(after, _labelled(before, after, at))
     if not spans or _is_part_of_note(before, after, at, spans):
         return None
     said = any(says(TIME_LABEL, after, start) for start, _ in spans)
-    if not formed and all(after[start].isdigit() for start, _ in spans):
-        # Digits behind a label and nothing else: a count may have the same label.
-        return Told(Kind.TIME, Confidence.LIKELY, labelled=said)
-    # A day stands in data and in documents too, where no clock put it.
-    sure = said or not (is_in_data(after, at) or _is_day(after, spans))
+    sure = (
+        _is_surely_written(after, at, spans, said=said) if formed else not _are_digits(after, spans)
+    )
     return Told(Kind.TIME, Confidence.CERTAIN if sure else Confidence.LIKELY, labelled=said)
+
+
+def _possible(text: str, spans: list[Span]) -> list[Span]:
+    """The values that are no version, price or ratio, and no part of a file's name."""
+    return [s for s in spans if not is_no_value(text, s[0]) and not names_file(text, s)]
+
+
+def _is_surely_written(text: str, at: int, spans: list[Span], *, said: bool) -> bool:
+    """Whether a clock put a time there: a day stands in data and in documents too."""
+    return said or not (is_in_data(text, at) or _is_day(text, spans))
+
+
+def _are_digits(text: str, spans: list[Span]) -> bool:
+    """Whether values are digits behind a label and nothing else: a count may have the same label."""
+    return all(text[start].isdigit() for start, _ in spans)
 
 
 def _formed(before: str, after: str, at: int) -> list[Span]:
@@ -233,10 +245,6 @@ def _is_part_of_note(before: str, after: str, at: int, spans: list[Span]) -> boo
     _, _, end = changed_span(before, after)
     covered = max(stop for _, stop in spans) >= end
     return not covered and enclosing_kind(after, at) is Kind.MEMORY
-
-
-def _may_be_time(text: str, span: Span) -> bool:
-    return not is_no_value(text, span[0]) and not names_file(text, span)
 
 
 def _is_day(text: str, spans: list[Span]) -> bool:

@@ -25,7 +25,7 @@ from ctxdoc.prompt.diff import (
     prompt_difference,
     structural_changes,
 )
-from ctxdoc.replay.measure import listed_passes, step_of
+from ctxdoc.replay.measure import MeasuredRequest, listed_passes, step_of
 from ctxdoc.request import codec
 from ctxdoc.request.log import Log, Skipped
 from ctxdoc.request.request import Request, Section
@@ -151,6 +151,7 @@ def diagnose_log(
             raise ValueError(f"--pair takes two numbers from 1 to {len(log.requests)}, in order")
         cases = list(iter_cases(log.requests[:after], {after - 1: before - 1}))
         return _diagnosis(cases[-1], always_diff=always_diff)
+    # Each request is judged without the comparison of bodies; that is made for the one that is shown.
     worst: Diagnosis | None = None
     unusable: list[Skipped] = []
     faults: list[int] = []
@@ -232,19 +233,21 @@ def _diagnosis(case: Case, *, always_diff: bool = False, quick: bool = False) ->
 
 
 def _state(case: Case) -> State:
-    read = case.counters.cache_read
-    if case.part is Part.RECORD:
-        return State.COLD if not read else State.ALIVE
     if case.part is Part.REFUSAL:
         known = case.refusal is not None or refuses_thinking(case.after.request.refused)
+        # An error that may pass, such as an overload, says nothing of the cache.
         return State.DEAD if known else State.UNKNOWN
-    if read:
+    if case.counters.cache_read:
         return State.PARTIAL if case.is_loss else State.ALIVE
+    return _unread_state(case)
+
+
+def _unread_state(case: Case) -> State:
+    """The state where nothing was read."""
     if case.part is Part.NEVER_CACHED:
         return State.BELOW_MINIMUM if _too_short(case) else State.DEAD
-    if case.part in (Part.COLD, Part.VISIBILITY):
-        return State.COLD
-    return State.DEAD
+    cold = case.part in (Part.RECORD, Part.COLD, Part.VISIBILITY)
+    return State.COLD if cold else State.DEAD
 
 
 def _too_short(case: Case) -> bool:
@@ -260,11 +263,13 @@ def _invalidates_from(case: Case) -> Section:
         return Section.NONE
     if case.divergence is not None and case.parts[Part.DIVERGENCE]:
         return case.divergence.level
-    sizes, segments = case.after.sizes, case.after.prefix.segments
-    for segment, upto in zip(segments, sizes.upto, strict=True):
-        if upto > case.counters.cache_read + TOLERANCE_TOKENS:
-            return segment.level
-    return Section.NONE
+    return _level_behind(case.after, case.counters.cache_read + TOLERANCE_TOKENS)
+
+
+def _level_behind(after: MeasuredRequest, tokens: int) -> Section:
+    """The part of the prompt that goes on behind so many tokens."""
+    sized = zip(after.prefix.segments, after.sizes.upto, strict=True)
+    return next((segment.level for segment, upto in sized if upto > tokens), Section.NONE)
 
 
 def _double_send(case: Case) -> DoubleSend:
@@ -329,32 +334,37 @@ def _cost_origin(case: Case) -> Origin:
 
 def _notes(case: Case) -> tuple[str, ...]:
     """What the numbers rest on and what could not be checked."""
-    notes = []
-    before, after = case.before, case.after
-    if not after.request.is_exact:
-        notes.append(
-            "the log holds no exact bodies: key order and the spelling of numbers are not checked"
-        )
+    own = (*_log_notes(case), *_size_notes(case.after), *_counter_notes(case))
+    return (*own, *case.before.request.notes, *case.after.request.notes)
+
+
+def _log_notes(case: Case) -> Iterator[str]:
+    """What the log does not tell."""
+    if not case.after.request.is_exact:
+        yield "the log holds no exact bodies: key order and the spelling of numbers are not checked"
     if case.gap is None and not case.alone:
-        notes.append("no times in the log: lifetimes and parallel starts are not checked")
+        yield "no times in the log: lifetimes and parallel starts are not checked"
     if case.gap is not None and case.gap < 0:
-        notes.append("the later request is dated before the earlier one")
+        yield "the later request is dated before the earlier one"
     if not case.measured:
-        notes.append("no counters of the later request: reads and writes are simulated")
+        yield "no counters of the later request: reads and writes are simulated"
+
+
+def _size_notes(after: MeasuredRequest) -> Iterator[str]:
+    """What the sizes of the prompt and its breakpoints rest on."""
+    rule = after.prefix.rule
     if after.sizes.origin is Origin.ESTIMATED:
-        notes.append(f"token counts are estimated from characters (±{ERROR_SHARE:.0%})")
-    if not after.prefix.rule.known:
+        yield f"token counts are estimated from characters (±{ERROR_SHARE:.0%})"
+    if not rule.known:
         name = after.prefix.model or "(no model)"
-        notes.append(f"model '{name}' is not known: minimum {after.prefix.rule.minimum:,} assumed")
-    elif after.prefix.rule.minimum_assumed:
-        notes.append(f"the minimum of {after.prefix.rule.id} is not documented; assumed")
+        yield f"model '{name}' is not known: minimum {rule.minimum:,} assumed"
+    elif rule.minimum_assumed:
+        yield f"the minimum of {rule.id} is not documented; assumed"
     if after.breakpoints_assumed:
-        notes.append(
+        yield (
             "the recorded body has no breakpoint, yet the API cached: they were added behind the "
             "recorder; assumed at the ends of tools, system and messages"
         )
-    notes += _counter_notes(case)
-    return (*notes, *before.request.notes, *after.request.notes)
 
 
 def _counter_notes(case: Case) -> Iterator[str]:

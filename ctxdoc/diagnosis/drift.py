@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from ctxdoc.diagnosis.attribution import case_of_pair
 from ctxdoc.diagnosis.case import TOLERANCE_TOKENS
-from ctxdoc.diagnosis.causes import Case, Part, timestamp_in_prefix
+from ctxdoc.diagnosis.causes import Case, Part
 from ctxdoc.diagnosis.clocks import DAYS
 from ctxdoc.diagnosis.find import Finding, find_causes
 from ctxdoc.diagnosis.text_values import compiled
@@ -55,7 +55,7 @@ def find_drift(before: Request, after: Request) -> Drift | None:
         same_response=False,
     )
     finding, _ = find_causes(case)
-    daily = finding.cause.id == timestamp_in_prefix.CAUSE.id and is_daily(case)
+    daily = finding.cause.is_clock and is_daily(case)
     return Drift(finding=finding, place=change.place, tokens=tokens, daily=daily)
 
 

@@ -8,25 +8,28 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from ctxdoc.cache.breakpoint_rules import RefusalCode
 from ctxdoc.cache.simulator import places_differ
 from ctxdoc.diagnosis.case import Case, Confidence, Part
 from ctxdoc.diagnosis.cause import Match, capped
 from ctxdoc.diagnosis.changed_text import judge_values, only_values_differ, similarity
 from ctxdoc.diagnosis.history_edits import (
     INJECTED,
-    Moved,
     asks_anew,
-    came_or_went,
     gives_back_answer,
-    injected_system_text,
     is_continued,
+    text_of,
+)
+from ctxdoc.diagnosis.injected_text import (
+    Moved,
+    came_or_went,
+    injected_system_text,
     system_blocks,
     system_change,
-    text_of,
 )
 from ctxdoc.diagnosis.spelling import normalized
 from ctxdoc.diagnosis.tallies import is_grown
-from ctxdoc.diagnosis.text_values import Kind, changed_span
+from ctxdoc.diagnosis.text_values import Kind, Told, changed_span
 from ctxdoc.prompt.diff import Change, Difference
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.segments import Segment
@@ -39,6 +42,8 @@ QUOTED = "\x02\x03"
 """Around text of a request in an explanation: the report decides whether it is shown."""
 QUOTE = 32
 """Characters of a value that an explanation repeats."""
+LEAD = 8
+"""Characters that are shown ahead of the first that differs."""
 SIMILAR_SYSTEM = 0.3
 """Share of equal text from which on two system prompts are one."""
 KEPT = 0.5
@@ -71,16 +76,26 @@ def quote(value: Json, byte: int | None = None, default: str = "nothing", size: 
     """A short piece of a value, around a byte, for an explanation."""
     if value is None:
         return default
-    if isinstance(value, dict):
-        value = next((v for v in map(value.get, ("text", "thinking", "content")) if v), value)
-    text = value if isinstance(value, str) else codec.encode(value).decode()
-    start = 0
-    if byte is not None and isinstance(value, str):
-        start = max(0, len(value.encode()[:byte].decode("utf-8", "ignore")) - 8)
+    said = _said_in(value)
+    text = said if isinstance(said, str) else codec.encode(said).decode()
+    # A byte counts inside of a text as it is, not as JSON spells it.
+    start = _start_of(said, byte) if byte is not None and isinstance(said, str) else 0
     piece = text[start : start + size]
     shown = piece.encode("unicode_escape").decode() if not piece.isprintable() else piece
     shown = f"{'…' if start else ''}{shown}{'…' if start + size < len(text) else ''}"
     return f"{QUOTED[0]}{shown}{QUOTED[1]}"
+
+
+def _said_in(value: Json) -> Json:
+    """What a block says; the whole value where it says nothing."""
+    if not isinstance(value, dict):
+        return value
+    return next((v for v in map(value.get, ("text", "thinking", "content")) if v), value)
+
+
+def _start_of(text: str, byte: int) -> int:
+    """The character from which on a text is shown, so that some stands ahead of a byte of it."""
+    return max(0, len(text.encode()[:byte].decode("utf-8", "ignore")) - LEAD)
 
 
 def find_value(case: Case, kind: Kind) -> ChangedValue | None:
@@ -89,24 +104,32 @@ def find_value(case: Case, kind: Kind) -> ChangedValue | None:
         texts = _texts(change.place)
         if texts is None or not _may_hold_value(case, change, *texts):
             continue
-        told = next((t for t in judge_values(*texts) if t is not None and t.kind is kind), None)
+        judged = judge_values(*texts)
+        told = _first_of_kind(judged, kind)
         if told is None:
             continue
-        first = judge_values(*texts)[0]
-        ceiling = told.ceiling
-        if change.place.section is Section.MESSAGES and not told.labelled:
-            # What a user wrote holds dates and ids too; what a client puts in is wrapped.
-            wrapped = INJECTED.fullmatch(texts[1])
-            ceiling = capped(ceiling, Confidence.CERTAIN if wrapped else Confidence.LIKELY)
         start, end_before, end_after = changed_span(*texts)
         return ChangedValue(
             change.place.pointer,
             _piece(texts[0], start, end_before),
             _piece(texts[1], start, end_after),
-            leading=first is not None and first.kind is kind,
-            ceiling=ceiling,
+            leading=told is judged[0],
+            ceiling=_ceiling_in(change, told, texts[1]),
         )
     return None
+
+
+def _first_of_kind(judged: tuple[Told | None, ...], kind: Kind) -> Told | None:
+    return next((told for told in judged if told is not None and told.kind is kind), None)
+
+
+def _ceiling_in(change: Change, told: Told, text: str) -> Confidence:
+    """How sure a value can be where it stands."""
+    # What a user wrote holds dates and ids too; what a client puts in is wrapped, or has a label.
+    clients = told.labelled or INJECTED.fullmatch(text) is not None
+    if change.place.section is not Section.MESSAGES or clients:
+        return told.ceiling
+    return capped(told.ceiling, Confidence.LIKELY)
 
 
 def _piece(text: str, start: int, end: int) -> str:
@@ -306,18 +329,22 @@ def beta_change(case: Case) -> Betas | None:
 def _betas(request: Request) -> frozenset[str] | None:
     """The betas of a request, from its header or its body (Bedrock and Google Cloud); None where
     neither was logged."""
-    names: set[str] = set()
-    known = False
-    header = request.headers.get("anthropic-beta")
-    if header is not None or "anthropic-version" in request.headers:
-        known = True
-        names.update(name.strip() for name in (header or "").split(","))
+    found = [*_betas_of_header(request), *_betas_of_body(request)]
+    return frozenset().union(*found) - {""} if found else None
+
+
+def _betas_of_header(request: Request) -> Iterator[frozenset[str]]:
+    header = request.headers.get("anthropic-beta", "")
+    # The API asks every request for its version: with that header logged, the others would be there too.
+    if "anthropic-beta" in request.headers or "anthropic-version" in request.headers:
+        yield frozenset(name.strip() for name in header.split(","))
+
+
+def _betas_of_body(request: Request) -> Iterator[frozenset[str]]:
     for member, raw in request.body.others if request.body else ():
         if member in ("anthropic_beta", "betas"):
-            known = True
             value = codec.decode(raw)
-            names.update(map(str, value) if isinstance(value, list) else (str(value),))
-    return frozenset(names - {""}) if known else None
+            yield frozenset(map(str, value) if isinstance(value, list) else (str(value),))
 
 
 def similar_systems(before: Prefix, after: Prefix) -> bool:
@@ -356,14 +383,14 @@ def repeated_uncached(case: Case) -> int:
     if prefix.segments[last].section is Section.MESSAGES and not case.parts[Part.REACH]:
         return 0
     tokens = min(case.identical - sizes.at(last), case.counters.uncached)
-    enough = tokens >= REPEATED_TOKENS or tokens >= REPEATED_SHARE * sizes.total
-    return tokens if enough and tokens > 0 else 0
+    enough = max(1, min(REPEATED_TOKENS, REPEATED_SHARE * sizes.total))
+    return tokens if tokens >= enough else 0
 
 
-def refused_for(case: Case, cause: str, why: str) -> Match | None:
+def refused_for(case: Case, code: RefusalCode, why: str) -> Match | None:
     """A match where the request breaks that rule on breakpoints."""
     refusal = case.refusal
-    if refusal is None or refusal.cause != cause:
+    if refusal is None or refusal.code is not code:
         return None
     return Match(
         explanation=f"The breakpoint on {refusal.pointer} makes the API refuse the request "
@@ -379,7 +406,7 @@ def positions_behind(case: Case) -> int | None:
     if not case.parts[Part.REACH] or not marks:
         return None
     at = case.after.prefix.positions
-    shared = [m for m in case.before.prefix.breakpoints if m < len(at) and m < marks[-1]]
+    shared = [m for m in case.before.prefix.breakpoints if m < min(len(at), marks[-1])]
     behind = at[marks[-1]] - at[shared[-1]] + 1 if shared else 0
     return behind if behind > case.after.prefix.rule.rules.lookback else None
 
@@ -416,11 +443,10 @@ def unseen(case: Case) -> str:
     usage = case.before.usage
     if usage is not None and usage.cache_read and not case.whole_log:
         hidden.append("when the entries that the earlier request read were last used")
-    places = [dict(e.request.place) for e in (case.before, case.after)]
-    alone = sorted(places[0].keys() ^ places[1].keys())
+    one, two = case.before.request, case.after.request
+    alone = sorted(dict(one.place).keys() ^ dict(two.place).keys())
     if alone:
         hidden.append(f"which {alone[0]} one of the requests had")
-    betas = [e.request.headers.get("anthropic-beta") for e in (case.before, case.after)]
-    if betas[0] != betas[1]:
+    if one.headers.get("anthropic-beta") != two.headers.get("anthropic-beta"):
         hidden.append("what the changed anthropic-beta header does to the prompt")
     return " and ".join(hidden)

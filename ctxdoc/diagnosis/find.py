@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 
 from msgspec import Struct
@@ -33,29 +34,34 @@ class Finding(Struct, frozen=True, kw_only=True):
 def find_causes(case: Case) -> tuple[Finding, tuple[Finding, ...]]:
     """The cause that explains the largest part of the loss at the first difference, and the other
     true ones."""
-    found: list[Finding] = []
-    for cause in _causes_of(_open_parts(case)):
-        match = cause.match(case)
-        if match is not None:
-            found.append(Finding(cause=cause, match=match))
+    found = list(_findings_of(case))
+    # Causes stand in their order: the first that explains is the most specific one.
     primary = next((finding for finding in found if _explains(finding, case)), None)
-    if primary is None:
-        last = CAUSES[CAUSES.names[-1]]
-        match = last.match(case)
-        assert match is not None
-        primary = Finding(cause=last, match=match)
+    primary = primary or _last_resort(case)
     also = [f for f in found if f is not primary and _worth_saying(f, primary)]
     return primary, tuple(also)
 
 
+def _findings_of(case: Case) -> Iterator[Finding]:
+    """Every cause that can explain a part of the loss, and is there."""
+    for cause in _causes_of(_open_parts(case)):
+        match = cause.match(case)
+        if match is not None:
+            yield Finding(cause=cause, match=match)
+
+
+def _last_resort(case: Case) -> Finding:
+    """The last cause, which always matches."""
+    last = CAUSES[CAUSES.names[-1]]
+    match = last.match(case)
+    assert match is not None
+    return Finding(cause=last, match=match)
+
+
 def _open_parts(case: Case) -> frozenset[Part]:
     """The parts of the loss that are there to be explained, and the accounting beside it."""
-    if case.part is Part.RECORD:
-        return frozenset((Part.RECORD, Part.ACCOUNTING))
-    if case.part in (Part.REFUSAL, Part.COLD, Part.NEVER_CACHED):
-        return frozenset((case.part, Part.ACCOUNTING, Part.NOTHING))
-    if case.part is Part.NOTHING and not any(case.parts.values()):
-        return NOTHING_LOST
+    if case.part in ALONE:
+        return ALONE[case.part]
     lost = {part for part, tokens in case.parts.items() if tokens}
     if Part.EXPIRY in lost and case.divergence is not None:
         # What changed is worth a word although the pause alone explains the loss.
@@ -64,6 +70,14 @@ def _open_parts(case: Case) -> frozenset[Part]:
 
 
 NOTHING_LOST = frozenset((Part.WASTE, Part.ACCOUNTING, Part.NOTHING))
+ALONE = {
+    Part.RECORD: frozenset((Part.RECORD, Part.ACCOUNTING)),
+    Part.REFUSAL: frozenset((Part.REFUSAL, Part.ACCOUNTING, Part.NOTHING)),
+    Part.COLD: frozenset((Part.COLD, Part.ACCOUNTING, Part.NOTHING)),
+    Part.NEVER_CACHED: frozenset((Part.NEVER_CACHED, Part.ACCOUNTING, Part.NOTHING)),
+}
+"""Parts that no other stands beside: nothing was there to be lost. A record that is there twice is not
+asked what is healthy, the one before was."""
 
 
 @cache

@@ -41,6 +41,7 @@ def _kinds_above(text: str, at: int) -> Iterator[Kind | None]:
     own = lines[0] + text[at : at + WINDOW].split("\n", 1)[0]
     paragraph = _paragraph(lines, own)
     depth, closed = DEEPEST, set[str]()
+    # The nearest label says most: lines are read upwards, so that the first that speaks is it.
     for number, line in enumerate(lines):
         words = line.strip()
         # Read from below, a tag that was closed cannot hold the place.

@@ -52,14 +52,19 @@ def as_id(before: str, after: str, at: int) -> Told | None:
     labelled = says(ID_LABEL, after, at)
     span = _first_id(before, after, at)
     if span is None:
-        known = labelled and _is_named_id(before, after, at)
-        return Told(Kind.ID, Confidence.CERTAIN, labelled=True) if known else None
+        return _as_named_id(before, after, at) if labelled else None
     # No commit is named by a UUID.
     if not both(IDS[:1], before, after, at) and _is_git(after, at):
         return None
     # In data and in a file's name an id may be the content itself, which changed.
-    named = not labelled and (is_in_data(after, at) or names_file(after, span))
-    return Told(Kind.ID, Confidence.LIKELY if named else Confidence.CERTAIN, labelled=labelled)
+    sure = labelled or not (is_in_data(after, at) or names_file(after, span))
+    return Told(Kind.ID, Confidence.CERTAIN if sure else Confidence.LIKELY, labelled=labelled)
+
+
+def _as_named_id(before: str, after: str, at: int) -> Told | None:
+    """A value that only its label makes an id."""
+    known = _is_named_id(before, after, at)
+    return Told(Kind.ID, Confidence.CERTAIN, labelled=True) if known else None
 
 
 def _first_id(before: str, after: str, at: int) -> Span | None:

@@ -14,6 +14,7 @@ from ctxdoc.diagnosis.evidence import repeated_uncached
 from ctxdoc.diagnosis.history_edits import ids_regenerated
 from ctxdoc.pricing.cost import price
 from ctxdoc.pricing.tariff import tariff_of
+from ctxdoc.prompt.segments import Segment
 from ctxdoc.request.request import Section
 from ctxdoc.request.usage import Origin, Usage
 from ctxdoc.tokens.estimate import ERROR_SHARE
@@ -81,13 +82,15 @@ def _respelled(case: Case) -> Iterator[bytes]:
     if ids_regenerated(case):
         # All blocks behind the first one differ by their ids alone.
         yield from (s.digest for s in case.after.prefix.segments if s.rank in by_rank)
-    for change in case.changes:
-        segment = change.after
-        one = by_rank.get(segment.rank) if segment is not None else None
-        if segment is None or one is None or one.kind != segment.kind:
-            continue
-        if abs(one.size - segment.size) <= RESPELLED * one.size:
-            yield segment.digest
+    changed = (change.after for change in case.changes if change.after is not None)
+    yield from (s.digest for s in changed if _is_respelled(by_rank.get(s.rank), s))
+
+
+def _is_respelled(before: Segment | None, after: Segment) -> bool:
+    """Whether two blocks at one place are one in another spelling."""
+    if before is None or before.kind != after.kind:
+        return False
+    return abs(before.size - after.size) <= RESPELLED * before.size
 
 
 def cost_of(case: Case) -> Cost:

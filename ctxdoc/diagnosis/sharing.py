@@ -6,6 +6,8 @@ of a long one that all have, sharing it would save money all the same.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
 from ctxdoc.cache.simulator import places_differ
@@ -56,10 +58,13 @@ def is_promised(case: Case) -> bool:
     if change is None or change.level is Section.MESSAGES:
         return True
     if change.place.section is Section.TOOLS:
-        sets = [_names(exchange.prefix.segments) for exchange in (case.before, case.after)]
-        return sets[0] == sets[1]
-    if change.place.section is not Section.SYSTEM:
-        return False
+        # The same tools in another order, or described anew, are one agent's; other tools are another's.
+        return _names(case.before.prefix.segments) == _names(case.after.prefix.segments)
+    return change.place.section is Section.SYSTEM and _is_nobodys_choice(case, change)
+
+
+def _is_nobodys_choice(case: Case, change: Change) -> bool:
+    """Whether a difference in the system prompt is one that nobody means to send anew."""
     kind = _kind_of(change)
     if has_other_user(case) and kind is not Kind.TIME:
         return False
@@ -111,25 +116,42 @@ def sharable_tokens(case: Case) -> int:
         return 0
     if change.place.section is Section.TOOLS and not has_other_user(case):
         return 0
-    prefix, sizes = case.after.prefix, case.after.sizes
+    equal = _equal_around(case, change.index)
+    minimum = case.after.prefix.rule.minimum
+    # Equal text of a prompt that is mostly another one is boilerplate, and no agent that both run.
+    if equal.behind < minimum or equal.ahead + equal.behind < MOSTLY * equal.whole:
+        return 0
+    return round(equal.behind)
+
+
+class _Equal(NamedTuple):
+    """Tokens of tools and system prompt, and what of them two requests have in common."""
+
+    whole: int
+    ahead: float
+    """Ahead of the first difference."""
+    behind: float
+
+
+def _equal_around(case: Case, changed: int) -> _Equal:
+    """What both requests have on the two sides of the block that differs first."""
+    sizes, segments = case.after.sizes, case.after.prefix.segments
     one = {s.rank: s for s in case.before.prefix.segments if s.section in AHEAD}
     known = {s.digest for s in one.values()}
     whole, ahead, behind = 0, 0.0, 0.0
-    for index, segment in enumerate(prefix.segments):
+    for index, segment in enumerate(segments):
         if segment.section not in AHEAD:
             continue
         tokens = sizes.at(index) - sizes.at(index - 1)
         whole += tokens
-        start, end = _equal_shares(one.get(segment.rank), segment, known)
-        if index < change.index:
+        if index < changed:
             ahead += tokens
-        elif index == change.index:
-            ahead, behind = ahead + tokens * start, behind + tokens * end
-        else:
-            behind += tokens * (start + end)
-    if behind < prefix.rule.minimum or ahead + behind < MOSTLY * whole:
-        return 0
-    return round(behind)
+            continue
+        start, end = _equal_shares(one.get(segment.rank), segment, known)
+        # The start of the first block that differs lies ahead of the difference, all else behind it.
+        ahead += tokens * start if index == changed else 0
+        behind += tokens * end if index == changed else tokens * (start + end)
+    return _Equal(whole, ahead, behind)
 
 
 def _equal_shares(before: Segment | None, after: Segment, known: set[bytes]) -> tuple[float, float]:

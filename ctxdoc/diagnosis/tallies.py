@@ -97,12 +97,19 @@ def as_grown(before: str, after: str, at: int) -> Told | None:
     plain = compiled(NUMBER).sub("0", one)
     if plain != compiled(NUMBER).sub("0", two) or is_no_value(after, at):
         return None
-    numbers = zip(*(compiled(NUMBER).findall(text) for text in (one, two)), strict=True)
-    changed = [(_amount(old), _amount(new)) for old, new in numbers if old != new]
+    changed = _changed_numbers(one, two)
     # One number inside of words may be any edit.
     alone = len(changed) == 1 and not compiled(r"[^\W\d]").search(plain)
+    if not alone and len(changed) < 2:
+        return None
     grew = all(old < new for old, new in changed)
-    return Told(Kind.COUNTER, Confidence.POSSIBLE) if grew and (len(changed) > 1 or alone) else None
+    return Told(Kind.COUNTER, Confidence.POSSIBLE) if grew else None
+
+
+def _changed_numbers(before: str, after: str) -> list[tuple[float, float]]:
+    """The numbers that are others in two texts which have the same words around them."""
+    pairs = zip(*(compiled(NUMBER).findall(text) for text in (before, after)), strict=True)
+    return [(_amount(old), _amount(new)) for old, new in pairs if old != new]
 
 
 def is_grown(before: str, after: str) -> bool:

@@ -32,18 +32,22 @@ def undocumented_changes(case: Case) -> tuple[str, ...]:
 def _changed_members(one: Body | None, two: Body | None) -> Iterator[str]:
     if one is None or two is None:
         return
-    for name in MEMBERS:
-        sides = [_value(getattr(body, name)) for body in (one, two)]
-        if sides[0] != sides[1]:
-            yield name
-    others = dict(one.others), dict(two.others)
-    names = sorted({*others[0], *others[1]})
-    changed = [name for name in names if _differs(others[0].get(name), others[1].get(name))]
-    yield from (name if name.isidentifier() else "a member of no name" for name in changed[:NAMES])
+    yield from (name for name in MEMBERS if _differ(getattr(one, name), getattr(two, name)))
+    for name in _changed_others(one, two)[:NAMES]:
+        # A name is the log's own text: what is none may hold anything.
+        yield name if name.isidentifier() else "a member of no name"
 
 
-def _differs(one: bytes | None, two: bytes | None) -> bool:
-    return _value(Raw(one or b"null")) != _value(Raw(two or b"null"))
+def _changed_others(one: Body, two: Body) -> list[str]:
+    """The names of members that nobody knows, and that have other values."""
+    before, after = dict(one.others), dict(two.others)
+    names = sorted({*before, *after})
+    missing = Raw(b"null")
+    return [n for n in names if _differ(Raw(before.get(n, missing)), Raw(after.get(n, missing)))]
+
+
+def _differ(one: Raw, two: Raw) -> bool:
+    return _value(one) != _value(two)
 
 
 def _value(raw: Raw) -> Json | bytes:

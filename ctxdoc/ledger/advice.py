@@ -11,7 +11,7 @@ from ctxdoc.diagnosis.causes import CAUSES
 from ctxdoc.ledger.block_costs import Block
 from ctxdoc.ledger.ledger import Ledger
 from ctxdoc.ledger.request_cost import RequestCost
-from ctxdoc.ledger.totals import IDLE, Idle, idle_of, losses_of, priced_of
+from ctxdoc.ledger.totals import Idle, idle_of, is_idle, losses_of, priced_of
 from ctxdoc.pricing.cost import usd_text
 from ctxdoc.pricing.rates import MILLION, find_rates
 from ctxdoc.providers import provider_of
@@ -58,7 +58,7 @@ def _losses(replay: Ledger) -> Iterator[Advice]:
     """Each cause of avoidable misses and of waste; what pauses cost is told apart."""
     avoidable = [row for row in replay.rows if row.waste or (row.miss and row.miss.avoidable)]
     for loss in losses_of(avoidable):
-        if not loss.cost or (loss.cause == IDLE and loss.kind == "miss"):
+        if not loss.cost or (CAUSES[loss.cause].is_idle and loss.kind == "miss"):
             continue
         missed = loss.kind == "miss"
         verb = "lost {} cached tokens" if missed else "paid {} repeated tokens in full"
@@ -77,20 +77,22 @@ def _idle(replay: Ledger) -> Iterator[Advice]:
     idle = idle_of(replay)
     if idle is None:
         return
-    rows = [row for row in replay.rows if row.miss is not None and row.miss.cause == IDLE]
+    rows = [row for row in replay.rows if is_idle(row)]
+    worst = max(rows, key=_lost)
+    assert worst.miss is not None
     pauses = f"{idle.pauses:,} pause{'' if idle.pauses == 1 else 's'}"
-    why = f"{IDLE}: {pauses} over the lifetime"
+    why = f"{worst.miss.cause}: {pauses} over the lifetime"
     if idle.longest:
         why += f", {idle.longest:,} of an hour or more, which no lifetime bridges"
     if idle.short:
         why += f"; for those of up to an hour {bridge_text(idle)}"
     yield Advice(
-        id=IDLE,
+        id=worst.miss.cause,
         what=_bridged_by(idle),
         why=why,
         cost=idle.cost,
         is_lost=True,
-        pair=_pair_of(max(rows, key=_lost)),
+        pair=_pair_of(worst),
     )
 
 

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from ctxdoc.diagnosis.causes import CAUSES
 from ctxdoc.ledger.ledger import Ledger
 from ctxdoc.ledger.request_cost import RequestCost
 from ctxdoc.pricing.cost import price
@@ -36,8 +37,6 @@ class Fall(Struct, frozen=True):
     """Whether the stretch itself ended so."""
 
 
-COMPACTED = ("history_compacted",)
-"""Causes of a request that goes on from another one with a shorter prompt, whatever session it opens."""
 Falls: TypeAlias = Mapping[tuple[int, ...], Fall]
 """By the requests of a stretch; those of conversations in which nothing fell are not there."""
 
@@ -53,7 +52,8 @@ def falls_of(replay: Ledger) -> Falls:
         size = first.counters.input if first.counters else 0
         if before is None or before is grown or before.rows[-1] != first.compared:
             continue
-        told = first.miss is not None and first.miss.cause in COMPACTED
+        # A compaction may open another session: its cause says that the conversation goes on.
+        told = first.miss is not None and CAUSES[first.miss.cause].replaces_history
         same = told or first.request.event is not None or before.session == grown.session
         if same and size < before.fit.latest and first.related:
             ended.add(before.rows)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ctxdoc.cache.prefix_tree import PrefixTree
 from ctxdoc.diagnosis.attribution import case_of, written_keys
 from ctxdoc.diagnosis.by_counters import Counted
-from ctxdoc.diagnosis.causes import Case, Part
+from ctxdoc.diagnosis.causes import CAUSES, Case, Part
 from ctxdoc.diagnosis.find import first_difference
 from ctxdoc.ledger.block_costs import BlockCosts, Blocks
 from ctxdoc.ledger.fidelity import Fidelity, fidelity_of
@@ -204,7 +204,7 @@ class _Run:
 
     def _thread(self, row: RequestCost, case: Case, before: int | None) -> None:
         """Adds a request to the thread that it continues, or begins one."""
-        forked = row.miss is not None and row.miss.cause == "fork_prefix_mismatch"
+        forked = row.miss is not None and CAUSES[row.miss.cause].is_fork
         continues = case.related and case.before.prefix.root == case.after.prefix.root
         thread, fresh = self.threads.go_on(
             row.number - 1, row.session, before, begins=forked or not continues
@@ -241,7 +241,7 @@ class _Run:
         if heard.rewrite is not None:
             row.miss = miss_of(heard.rewrite, usage, row.tariff)
         thread, _ = self.threads.counted(row.number - 1, row.session, heard.thread)
-        replaced = row.miss is not None and row.miss.cause == "history_compacted"
+        replaced = row.miss is not None and CAUSES[row.miss.cause].replaces_history
         turns = self.turns.setdefault(thread, [])
         turns.append(Turn(row.number, usage.input, starts=replaced))
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from ctxdoc.diagnosis.api_word import api_word
 from ctxdoc.diagnosis.case import TOLERANCE_TOKENS
-from ctxdoc.diagnosis.causes import CAUSES, Case, Confidence, Group, Part
+from ctxdoc.diagnosis.causes import CAUSES, Case, Cause, Confidence, Group, Part
 from ctxdoc.diagnosis.counter_proofs import Rewrite
 from ctxdoc.diagnosis.drift import is_daily
 from ctxdoc.diagnosis.find import Finding, find_causes
@@ -19,9 +19,6 @@ from ctxdoc.replay.measure import passed_often
 from ctxdoc.request.request import Section
 from ctxdoc.request.usage import Usage
 
-BY_COUNTERS_OF_ONE_PASS = ("provider_side_miss", "unexplained")
-"""Causes that rest on counters of a single pass over the prompt."""
-
 
 def judge(row: RequestCost, case: Case) -> None:
     """What a request missed, or wastes."""
@@ -30,7 +27,7 @@ def judge(row: RequestCost, case: Case) -> None:
     finding, also = find_causes(case)
     cause, match = finding.cause, finding.match
     often = passed_often(case.after.request) or passed_often(case.before.request)
-    if often and cause.id in BY_COUNTERS_OF_ONE_PASS:
+    if often and cause.rests_on_one_pass:
         return
     for each in (finding, *also):
         if each.cause.group is Group.ACCOUNTING and case.part is not Part.RECORD:
@@ -44,15 +41,15 @@ def judge(row: RequestCost, case: Case) -> None:
         row.corrected_cost = price(row.corrected, row.tariff)
     refused = case.part in (Part.REFUSAL, Part.RECORD)
     lost = 0 if refused else bounded_loss(case)
-    row.daily = cause.id == "timestamp_in_prefix" and is_daily(case)
+    row.daily = cause.is_clock and is_daily(case)
     if lost > TOLERANCE_TOKENS or refused:
         row.miss = Miss(
             cause=cause.id,
             confidence=match.confidence,
-            explanation=match.explanation + _beside(also, cause.id) + _api_text(case),
+            explanation=match.explanation + _beside(also, cause) + _api_text(case),
             tokens=None if refused else lost,
             cost=None if refused else _saved(case.counters, lost, row.tariff),
-            avoidable=finding.avoidable and not _lasts_longer(case, cause.id),
+            avoidable=finding.avoidable and not _lasts_longer(case, cause),
             fix=match.fix,
         )
     elif case.is_loss:
@@ -69,17 +66,17 @@ def judge(row: RequestCost, case: Case) -> None:
         )
 
 
-def _lasts_longer(case: Case, cause: str) -> bool:
+def _lasts_longer(case: Case, cause: Cause) -> bool:
     """Whether a longer lifetime would not have helped: there is none for the pause, or the prompt
     changed as well."""
     longer = (case.gap or 0) >= case.before.prefix.rule.rules.longest
-    return cause == "ttl_expired" and (longer or case.divergence is not None)
+    return cause.is_idle and (longer or case.divergence is not None)
 
 
-def _beside(also: Sequence[Finding], cause: str) -> str:
+def _beside(also: Sequence[Finding], cause: Cause) -> str:
     """What changed beside a pause: either alone would have lost the prefix."""
     names = [finding.cause.id for finding in also]
-    return f" Also: {', '.join(names)}." if names and cause == "ttl_expired" else ""
+    return f" Also: {', '.join(names)}." if names and cause.is_idle else ""
 
 
 def _api_text(case: Case) -> str:

@@ -15,6 +15,7 @@ from operator import attrgetter
 
 from msgspec import Struct
 
+from ctxdoc.diagnosis.causes import CAUSES
 from ctxdoc.ledger.ledger import Ledger
 from ctxdoc.ledger.request_cost import Miss, RequestCost
 from ctxdoc.pricing.cost import extra_passes_of, price
@@ -368,8 +369,9 @@ def _loss(cause: str, kind: str, rows: Sequence[RequestCost]) -> Loss:
     )
 
 
-IDLE = "ttl_expired"
-"""The cause of what is lost to a pause."""
+def is_idle(row: RequestCost) -> bool:
+    """Whether a request lost its prefix to a pause."""
+    return row.miss is not None and CAUSES[row.miss.cause].is_idle
 
 
 class Bridge(Struct, frozen=True, kw_only=True):
@@ -406,11 +408,7 @@ class Idle(Struct, frozen=True, kw_only=True):
 
 def idle_of(replay: Ledger) -> Idle | None:
     """What pauses cost; None where none is priced."""
-    lost = [
-        (row, row.miss)
-        for row in replay.rows
-        if counts(row) and row.miss and row.miss.cause == IDLE
-    ]
+    lost = [(row, row.miss) for row in replay.rows if counts(row) and row.miss and is_idle(row)]
     priced = [(row, miss) for row, miss in lost if miss.cost is not None]
     if not priced:
         return None

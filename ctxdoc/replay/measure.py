@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ctxdoc.cache.breakpoint_rules import Refusal, find_refusal
+from ctxdoc.cache.breakpoint_rules import Refusal, RefusalCode, find_refusal
 from ctxdoc.cache.simulator import FIRST_RESPONSE_SECONDS, Cache, Outcome, Step, places_differ
 from ctxdoc.prompt.diff import common_segments
 from ctxdoc.prompt.message_shape import lifetime_conflict, shape_fault
@@ -245,12 +245,6 @@ class Replayer:
         return before.sizes.at(self.cache.longest_live(before.prefix, step_of(after)))
 
 
-SHAPE = "message_shape_invalid"
-"""The cause of a refusal for the shape of a conversation."""
-LIFETIMES = "ttl_order_invalid"
-"""The cause of a refusal for lifetimes that contradict each other."""
-
-
 def _refusal(request: Request, prefix: Prefix, before: MeasuredRequest | None) -> Refusal | None:
     """Why the API refuses a request, where the log does not say that it was accepted. A simulation takes
     what it sends for accepted, and tells of what would be refused in its own table."""
@@ -262,12 +256,12 @@ def _refusal(request: Request, prefix: Prefix, before: MeasuredRequest | None) -
         return found
     conflict = lifetime_conflict(request.body, sent)
     if conflict is not None:
-        return Refusal(LIFETIMES, *conflict)
+        return Refusal(RefusalCode.LIFETIMES, *conflict)
     shared = common_segments(before.prefix.as_sent, sent) if before is not None else 0
     known = sent.segments[shared - 1] if shared else None
     start = known.rank[1] if known is not None and known.section is Section.MESSAGES else 0
     fault = shape_fault(sent, start)
-    return Refusal(SHAPE, *fault) if fault is not None else None
+    return Refusal(RefusalCode.MESSAGE_SHAPE, *fault) if fault is not None else None
 
 
 def _reads_elsewhere(before: MeasuredRequest, request: Request, usage: Usage) -> bool:

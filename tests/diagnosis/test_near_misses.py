@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from ctxdoc.diagnosis.attribution import case_of_pair
-from ctxdoc.diagnosis.causes import CAUSES, Case, Confidence
+from ctxdoc.diagnosis.causes import CAUSES, Case, Confidence, Part
 from ctxdoc.diagnosis.diagnose import Diagnosis, diagnose_pair
-from ctxdoc.diagnosis.history_edits import quoted_history
+from ctxdoc.diagnosis.quotes import quoted_history
 from ctxdoc.prompt.message_shape import shape_fault
 from ctxdoc.reading.load import read_request
 
@@ -974,7 +974,7 @@ def refusal_of(folder: Path, body: Record) -> str | None:
     found = diagnose_pair(*(read_request(str(path))[0],) * 2)
     if found.case.refusal is None:
         return None
-    assert found.finding.cause.id == found.case.refusal.cause
+    assert found.case.part is Part.REFUSAL
     return found.finding.cause.id
 
 

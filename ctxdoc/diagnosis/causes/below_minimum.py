@@ -25,15 +25,14 @@ MEASURED = {"claude-sonnet-4-6": 2048}
 
 def _match(case: Case) -> Match | None:
     prefix, sizes = case.after.prefix, case.after.sizes
-    marked = sizes.at(prefix.breakpoints[-1]) if prefix.breakpoints else sizes.total
-    minimum = prefix.rule.minimum
+    marks, minimum = prefix.breakpoints, prefix.rule.minimum
+    marked, what = (sizes.at(marks[-1]), "marked prefix") if marks else (sizes.total, "prompt")
     # Users measured 2,048 where the page says 1,024 (fact sheet 1.6): up to there a prefix that the API did
     # not cache may still be too short.
     grey = case.measured and minimum <= marked < MEASURED.get(prefix.rule.id, 0)
     if marked >= minimum and not grey:
         return None
     sure = case.measured and not prefix.rule.minimum_assumed and not grey
-    what = "marked prefix" if prefix.breakpoints else "prompt"
     return Match(
         explanation=f"The {what} has about {marked:,} tokens; {prefix.rule.id} caches nothing "
         f"under {minimum:,}.",

@@ -15,13 +15,14 @@ How sure it can be
 
 from __future__ import annotations
 
+from ctxdoc.cache.breakpoint_rules import RefusalCode
 from ctxdoc.diagnosis.case import Case, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
 from ctxdoc.diagnosis.evidence import refused_for
 
 
 def _match(case: Case) -> Match | None:
-    return refused_for(case, "breakpoint_invalid_target", "it cannot carry a breakpoint")
+    return refused_for(case, RefusalCode.INVALID_TARGET, "it cannot carry a breakpoint")
 
 
 CAUSE = Cause(

@@ -30,13 +30,7 @@ def _match(case: Case) -> Match | None:
             confidence=case.proof,
             pointer=case.where,
         )
-    change = case.message_change if case.parts[Part.DIVERGENCE] else None
-    if change is None or (change is not case.divergence and case.where != change.place.pointer):
-        return None
-    if not asks_anew(case):
-        return None
-    first_mark = next(iter(case.after.prefix.breakpoints), None)
-    if first_mark is None or case.divergence is None or first_mark < case.divergence.index:
+    if not case.parts[Part.DIVERGENCE] or not _is_next_question(case) or not _marks_change(case):
         return None
     return Match(
         explanation=f"{case.where} carries the first breakpoint and differs on every request; each "
@@ -46,6 +40,20 @@ def _match(case: Case) -> Match | None:
     )
 
 
+def _is_next_question(case: Case) -> bool:
+    """Whether the first difference of all is another question behind the same history."""
+    change = case.message_change
+    if change is None or (change is not case.divergence and case.where != change.place.pointer):
+        return False
+    return asks_anew(case)
+
+
+def _marks_change(case: Case) -> bool:
+    """Whether the first breakpoint stands on the first difference or behind it."""
+    marks, change = case.after.prefix.breakpoints, case.divergence
+    return change is not None and bool(marks) and marks[0] >= change.index
+
+
 def _in_system(case: Case) -> bool:
     """Whether it is a block of the system prompt, in calls that do not go on from each other."""
     change, prefix = case.divergence, case.after.prefix
@@ -53,8 +61,7 @@ def _in_system(case: Case) -> bool:
         return False
     if len(prefix.as_sent.row) > len(case.before.prefix.as_sent.row):
         return False
-    marks = prefix.breakpoints
-    return bool(marks) and marks[0] >= change.index and case.identical >= prefix.rule.minimum
+    return _marks_change(case) and case.identical >= prefix.rule.minimum
 
 
 CAUSE = Cause(

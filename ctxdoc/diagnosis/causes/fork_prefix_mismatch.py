@@ -23,7 +23,8 @@ from __future__ import annotations
 from ctxdoc.diagnosis.case import Case, Confidence, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match, capped
 from ctxdoc.diagnosis.evidence import forked
-from ctxdoc.diagnosis.history_edits import is_continued, quoted_history
+from ctxdoc.diagnosis.history_edits import is_continued
+from ctxdoc.diagnosis.quotes import quoted_history
 
 
 def _match(case: Case) -> Match | None:
@@ -55,5 +56,6 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Send the side call with the same model, tools and system, and append the "
     "instruction as the last user message.",
+    is_fork=True,
     match=_match,
 )

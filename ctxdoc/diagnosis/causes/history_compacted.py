@@ -17,7 +17,7 @@ What to do
 
 from __future__ import annotations
 
-from ctxdoc.diagnosis.by_server import is_compacted
+from ctxdoc.diagnosis.by_server import is_compacted, told_proof
 from ctxdoc.diagnosis.case import Case, Confidence, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match, capped
 from ctxdoc.diagnosis.history_edits import looks_like_summary, message_count, replaced_by_few
@@ -32,19 +32,20 @@ def _match(case: Case) -> Match | None:
             explanation="The API put a compaction block in place of the history ahead of it: an expected "
             "rewrite, of which no byte of the earlier body tells; the summary's own pass is billed in "
             "usage.iterations.",
-            confidence=Confidence.CERTAIN if case.measured else Confidence.LIKELY,
+            confidence=told_proof(case),
             pointer=case.where,
             avoidable=False,
         )
     if case.by_server or not replaced_by_few(case):
         return None
-    said = looks_like_summary(case)
+    # A client's summary that does not say so may be any shorter history.
+    said, ceiling = "", Confidence.LIKELY
+    if looks_like_summary(case):
+        said, ceiling = ", the first new one a summary", Confidence.CERTAIN
     before, after = message_count(case.before), message_count(case.after)
     return Match(
-        explanation=f"{before} messages became {after}"
-        + (", the first new one a summary" if said else "")
-        + ": an expected rewrite of the history.",
-        confidence=capped(case.proof, Confidence.CERTAIN if said else Confidence.LIKELY),
+        explanation=f"{before} messages became {after}{said}: an expected rewrite of the history.",
+        confidence=capped(case.proof, ceiling),
         pointer=change.place.pointer,
     )
 
@@ -57,5 +58,6 @@ CAUSE = Cause(
     fix="Nothing to repair for one such rewrite; compact rarely, and check that tools "
     "and system stay byte-identical across it.",
     avoidable=False,
+    replaces_history=True,
     match=_match,
 )

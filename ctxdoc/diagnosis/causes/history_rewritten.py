@@ -18,40 +18,50 @@ What to do
 
 from __future__ import annotations
 
-from ctxdoc.diagnosis.by_server import edits_of
-from ctxdoc.diagnosis.case import Case, Confidence, Part
+from ctxdoc.diagnosis.by_server import edits_of, told_proof
+from ctxdoc.diagnosis.case import Case, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
 from ctxdoc.diagnosis.evidence import quote
 from ctxdoc.diagnosis.history_edits import asks_anew
+from ctxdoc.prompt.diff import Change
+
+CLEARED = ("tool_use", "tool_result")
+"""Kinds of blocks that clearing of tool uses changes."""
 
 
 def _match(case: Case) -> Match | None:
     change = case.message_change
     if change is None or change.before is None:
         return None
-    place = change.place
     if case.by_server:
-        edits = [each for each in edits_of(case) if each.kind == "clear_tool_uses"]
-        if not edits or change.before.kind not in ("tool_use", "tool_result"):
-            return None
-        count, tokens = sum(e.count for e in edits), sum(e.tokens for e in edits)
-        return Match(
-            explanation=f"The API cleared the results of {count:,} tool uses ({tokens:,} tokens by its own "
-            f"count), as the request asked it to: the prompt is another one from {place.pointer} on. No byte "
-            "of the body differs there.",
-            confidence=Confidence.CERTAIN if case.measured else Confidence.LIKELY,
-            pointer=case.where,
-            avoidable=False,
-            fix="Nothing to repair for one such rewrite; let the API clear seldom and much: raise trigger and "
-            "clear_at_least in context_management.",
-        )
+        return _cleared(case, change) if change.before.kind in CLEARED else None
     if asks_anew(case):
         return None
+    place = change.place
     return Match(
         explanation=f"{place.pointer} was sent as {quote(place.before, place.byte)} and is now "
         f"{quote(place.after, place.byte)}; the history behind it is written again.",
         confidence=case.proof,
         pointer=place.pointer,
+    )
+
+
+def _cleared(case: Case, change: Change) -> Match | None:
+    """The match where the API itself says that it cleared results of tools."""
+    edits = [each for each in edits_of(case) if each.kind == "clear_tool_uses"]
+    if not edits:
+        return None
+    count, tokens = sum(e.count for e in edits), sum(e.tokens for e in edits)
+    return Match(
+        explanation=f"The API cleared the results of {count:,} tool uses ({tokens:,} tokens by its own "
+        f"count), as the request asked it to: the prompt is another one from {change.place.pointer} on. "
+        "No byte of the body differs there.",
+        confidence=told_proof(case),
+        pointer=case.where,
+        # The request asked for it: a rewrite that was meant is nothing to repair.
+        avoidable=False,
+        fix="Nothing to repair for one such rewrite; let the API clear seldom and much: raise trigger and "
+        "clear_at_least in context_management.",
     )
 
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 from ctxdoc.diagnosis.case import Case, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
 from ctxdoc.diagnosis.evidence import quote
-from ctxdoc.diagnosis.history_edits import injected_difference, injected_system_text
+from ctxdoc.diagnosis.injected_text import injected_difference, injected_system_text
 
 
 def _match(case: Case) -> Match | None:

@@ -16,13 +16,14 @@ How sure it can be
 
 from __future__ import annotations
 
+from ctxdoc.cache.breakpoint_rules import RefusalCode
 from ctxdoc.diagnosis.case import Case, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
 
 
 def _match(case: Case) -> Match | None:
     refusal = case.refusal
-    if refusal is None or refusal.cause != "message_shape_invalid":
+    if refusal is None or refusal.code is not RefusalCode.MESSAGE_SHAPE:
         return None
     return Match(
         explanation=f"{refusal.pointer} makes the API refuse the request: {refusal.text}.",

@@ -19,21 +19,28 @@ from __future__ import annotations
 from ctxdoc.diagnosis.case import Case, Confidence, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match, capped
 from ctxdoc.providers import find_model
+from ctxdoc.replay.measure import MeasuredRequest
 
 
 def _match(case: Case) -> Match | None:
-    answers = case.before.request.response, case.after.request.response
-    if not case.parts[Part.PROVIDER] or answers[0] is None or answers[1] is None:
+    one, two = _model_of(case.before), _model_of(case.after)
+    if not case.parts[Part.PROVIDER] or not one or not two:
         return None
-    models = [answer.model for answer in answers if answer is not None]
-    if not all(models) or find_model(models[0]).id == find_model(models[1]).id:
+    # An alias and its dated name are one model.
+    if find_model(one).id == find_model(two).id:
         return None
     return Match(
-        explanation=f"Both requests ask for {case.after.prefix.model or 'one model'}, but {models[0]} answered "
-        f"the first and {models[1]} the second; entries belong to one model.",
+        explanation=f"Both requests ask for {case.after.prefix.model or 'one model'}, but {one} answered "
+        f"the first and {two} the second; entries belong to one model.",
         confidence=capped(case.proof, Confidence.LIKELY),
         pointer="$.model",
     )
+
+
+def _model_of(exchange: MeasuredRequest) -> str:
+    """The model that an answer names; empty where there is none."""
+    response = exchange.request.response
+    return response.model if response is not None else ""
 
 
 CAUSE = Cause(

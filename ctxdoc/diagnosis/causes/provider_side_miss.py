@@ -33,16 +33,14 @@ def _match(case: Case) -> Match | None:
     if undocumented_changes(case) or beta_change(case) is not None:
         return None
     hidden = unseen(case)
+    why, fix = "Nothing in the two requests explains it.", ""
+    if hidden:
+        why, fix = f"The log does not show {hidden}.", LOOK
     return Match(
         explanation=f"By the rules {case.outcome.usage.cache_read:,} tokens could be read, and "
-        f"{case.counters.cache_read:,} were."
-        + (
-            f" The log does not show {hidden}."
-            if hidden
-            else " Nothing in the two requests explains it."
-        ),
+        f"{case.counters.cache_read:,} were. {why}",
         confidence=Confidence.POSSIBLE if hidden or case.before.passes else Confidence.LIKELY,
-        fix=LOOK if hidden else "",
+        fix=fix,
     )
 
 
@@ -53,5 +51,6 @@ CAUSE = Cause(
     parts=frozenset({Part.PROVIDER}),
     fix="Nothing to change in the request; note both request ids and report it if it repeats.",
     avoidable=False,
+    rests_on_one_pass=True,
     match=_match,
 )

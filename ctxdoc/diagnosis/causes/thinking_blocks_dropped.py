@@ -18,31 +18,31 @@ What to do
 
 from __future__ import annotations
 
-from ctxdoc.diagnosis.by_server import edits_of
-from ctxdoc.diagnosis.case import Case, Confidence, Part
+from ctxdoc.diagnosis.by_server import edits_of, told_proof
+from ctxdoc.diagnosis.case import Case, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
 from ctxdoc.diagnosis.history_edits import thinking_dropped
+from ctxdoc.prompt.diff import Change
+from ctxdoc.request.response import ServerEdit
+
+DROPS = ("clear_thinking", "thinking_dropped")
+"""What the API calls its edits of thinking."""
+FIX_DROPPED = (
+    "Keep the model and the prefix that the thinking was made under, or leave its blocks out "
+    "yourself from one turn on."
+)
+FIX_CLEARED = (
+    "Nothing to repair for one such rewrite; `keep: all` in context_management keeps the cache."
+)
 
 
 def _match(case: Case) -> Match | None:
     change = case.message_change
     if change is None:
         return None
-    edits = [e for e in edits_of(case) if e.kind in ("clear_thinking", "thinking_dropped")]
+    edits = _edits_of_thinking(case)
     if case.by_server and edits and change.before is not None:
-        dropped = any(edit.kind == "thinking_dropped" for edit in edits)
-        return Match(
-            explanation=f"The API says that it {'dropped' if dropped else 'cleared'} thinking of earlier "
-            f"turns ({sum(edit.count for edit in edits):,}): the prompt is another one from "
-            f"{change.place.pointer} on. No byte of the body differs there.",
-            confidence=Confidence.CERTAIN if case.measured else Confidence.LIKELY,
-            pointer=case.where,
-            avoidable=dropped,
-            fix="Keep the model and the prefix that the thinking was made under, or leave its blocks out "
-            "yourself from one turn on."
-            if dropped
-            else "Nothing to repair for one such rewrite; `keep: all` in context_management keeps the cache.",
-        )
+        return _told(case, change, edits)
     who = thinking_dropped(case)
     if who is None:
         return None
@@ -51,6 +51,25 @@ def _match(case: Case) -> Match | None:
         "lost from that message on.",
         confidence=case.proof,
         pointer=change.place.pointer,
+    )
+
+
+def _edits_of_thinking(case: Case) -> list[ServerEdit]:
+    return [edit for edit in edits_of(case) if edit.kind in DROPS]
+
+
+def _told(case: Case, change: Change, edits: list[ServerEdit]) -> Match:
+    """The match where the API itself says what it took out."""
+    # It clears what the request asks it to, and drops what it cannot use: only that is to be mended.
+    dropped = any(edit.kind == "thinking_dropped" for edit in edits)
+    return Match(
+        explanation=f"The API says that it {'dropped' if dropped else 'cleared'} thinking of earlier "
+        f"turns ({sum(edit.count for edit in edits):,}): the prompt is another one from "
+        f"{change.place.pointer} on. No byte of the body differs there.",
+        confidence=told_proof(case),
+        pointer=case.where,
+        avoidable=dropped,
+        fix=FIX_DROPPED if dropped else FIX_CLEARED,
     )
 
 

@@ -46,5 +46,6 @@ CAUSE = Cause(
     fix="Take the time out of the prefix: give it in the newest user message, behind "
     "the last breakpoint, or round it to the day if the day is enough.",
     unstable=True,
+    is_clock=True,
     match=_match,
 )

@@ -17,15 +17,14 @@ from __future__ import annotations
 from ctxdoc.diagnosis.case import Case, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
 from ctxdoc.diagnosis.history_edits import message_blocks
+from ctxdoc.prompt.segments import Segment
 
 
 def _match(case: Case) -> Match | None:
     change = case.message_change
     if change is None:
         return None
-    before, after = message_blocks(case.before, change), message_blocks(case.after, change)
-    one = [s.digest for s in before if s.kind in ("tool_result", "tool_use")]
-    two = [s.digest for s in after if s.kind in ("tool_result", "tool_use")]
+    one, two = (_calls(message_blocks(each, change)) for each in (case.before, case.after))
     if one == two or sorted(one) != sorted(two):
         return None
     return Match(
@@ -33,6 +32,11 @@ def _match(case: Case) -> Match | None:
         confidence=case.proof,
         pointer=change.place.pointer,
     )
+
+
+def _calls(blocks: list[Segment]) -> list[bytes]:
+    """The calls and results of a message; the text between them may change as it likes."""
+    return [segment.digest for segment in blocks if segment.kind in ("tool_result", "tool_use")]
 
 
 CAUSE = Cause(

@@ -20,27 +20,42 @@ from ctxdoc.diagnosis.case import Case, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
 from ctxdoc.diagnosis.evidence import mcp_change, tool_names
 
+NAMED = 4
+"""Tools that are named on each side."""
+
 
 def _match(case: Case) -> Match | None:
     change = case.tool_change or mcp_change(case)
     if change is None:
         return None
     before, after = tool_names(case.before), tool_names(case.after)
-    gone = [name for name in before if name not in after]
-    new = [name for name in after if name not in before]
-    if len(before) == len(after) and not gone and not new and case.tool_change is not None:
+    # The same names are the same tools, described anew or in another order: other causes say so.
+    if case.tool_change is not None and _have_same_names(before, after):
         return None
-    parts = [
-        f"{word} {', '.join(names[:4])}"
-        for word, names in (("removed", gone), ("added", new))
-        if names
-    ]
     return Match(
-        explanation=f"The tools changed ({'; '.join(parts) or 'other servers'}); they are rendered "
+        explanation=f"The tools changed ({_what_changed(before, after)}); they are rendered "
         "first, so nothing behind the first one that changed can be read.",
         confidence=case.proof,
         pointer=change.place.pointer,
     )
+
+
+def _have_same_names(before: list[str], after: list[str]) -> bool:
+    return len(before) == len(after) and set(before) == set(after)
+
+
+def _what_changed(before: list[str], after: list[str]) -> str:
+    """The first tools that went and that came; where none did, another server has the same ones."""
+    sides = (("removed", before, after), ("added", after, before))
+    parts = [
+        f"{word} {', '.join(only)}" for word, one, two in sides if (only := _only_in(one, two))
+    ]
+    return "; ".join(parts) or "other servers"
+
+
+def _only_in(one: list[str], two: list[str]) -> list[str]:
+    """The first names that only one of two lists has."""
+    return [name for name in one if name not in two][:NAMED]
 
 
 CAUSE = Cause(

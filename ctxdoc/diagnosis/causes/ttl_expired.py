@@ -68,5 +68,6 @@ CAUSE = Cause(
     parts=frozenset({Part.EXPIRY}),
     fix="For pauses between five minutes and an hour use ttl 1h on the stable "
     "breakpoints, or send a cheap keep-alive before the entry ends.",
+    is_idle=True,
     match=_match,
 )

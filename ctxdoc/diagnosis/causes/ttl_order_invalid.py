@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ctxdoc.cache.breakpoint_rules import RefusalCode
 from ctxdoc.diagnosis.case import Case, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
 from ctxdoc.diagnosis.evidence import refused_for
@@ -29,7 +30,7 @@ AUTOMATIC = "$.cache_control"
 
 
 def _match(case: Case) -> Match | None:
-    found = refused_for(case, CAUSE.id, "it asks for 1h behind a 5m breakpoint")
+    found = refused_for(case, RefusalCode.LIFETIMES, "it asks for 1h behind a 5m breakpoint")
     if found is None or found.pointer != AUTOMATIC or case.refusal is None:
         return found
     # On one block there is no order: the top of the body asks for one lifetime, the block for another.

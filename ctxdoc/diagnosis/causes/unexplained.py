@@ -45,5 +45,6 @@ CAUSE = Cause(
     general=True,
     fallback=True,
     unstable=True,
+    rests_on_one_pass=True,
     match=_match,
 )
