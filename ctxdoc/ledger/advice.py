@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from decimal import Decimal
 
 from msgspec import Struct
 
 from ctxdoc.diagnosis.causes import CAUSES
-from ctxdoc.ledger.block_costs import Block
+from ctxdoc.ledger.block_costs import Block, Sort
 from ctxdoc.ledger.ledger import Ledger
+from ctxdoc.ledger.losses import Loss, losses_of
+from ctxdoc.ledger.pauses import Idle, hour_premium, idle_of
 from ctxdoc.ledger.request_cost import RequestCost
-from ctxdoc.ledger.totals import Idle, idle_of, is_idle, losses_of, priced_of
+from ctxdoc.ledger.totals import is_idle, priced_of
 from ctxdoc.pricing.cost import usd_text
-from ctxdoc.pricing.rates import MILLION, find_rates
+from ctxdoc.pricing.rates import MILLION
 from ctxdoc.providers import provider_of
 from ctxdoc.request.request import Section
 
@@ -56,20 +59,28 @@ def advise(replay: Ledger) -> tuple[Advice, ...]:
 
 def _losses(replay: Ledger) -> Iterator[Advice]:
     """Each cause of avoidable misses and of waste; what pauses cost is told apart."""
-    avoidable = [row for row in replay.rows if row.waste or (row.miss and row.miss.avoidable)]
-    for loss in losses_of(avoidable):
-        if not loss.cost or (CAUSES[loss.cause].is_idle and loss.kind == "miss"):
-            continue
-        missed = loss.kind == "miss"
-        verb = "lost {} cached tokens" if missed else "paid {} repeated tokens in full"
-        yield Advice(
-            id=loss.cause,
-            what=CAUSES[loss.cause].fix,
-            why=f"{loss.cause}: {_requests(len(loss.rows))} {verb.format(f'{loss.tokens or 0:,}')}",
-            cost=loss.cost,
-            is_lost=True,
-            pair=_pair_of(max(loss.rows, key=_lost) if missed else loss.rows[-1]),
-        )
+    for loss in losses_of(filter(_is_in_vain, replay.rows)):
+        paused = CAUSES[loss.cause].is_idle and loss.kind == "miss"
+        if loss.cost and not paused:
+            yield _of_loss(loss, loss.cost)
+
+
+def _is_in_vain(row: RequestCost) -> bool:
+    return row.waste is not None or (row.miss is not None and bool(row.miss.avoidable))
+
+
+def _of_loss(loss: Loss, cost: Decimal) -> Advice:
+    missed = loss.kind == "miss"
+    verb = "lost {} cached tokens" if missed else "paid {} repeated tokens in full"
+    return Advice(
+        id=loss.cause,
+        what=CAUSES[loss.cause].fix,
+        why=f"{loss.cause}: {_requests(len(loss.rows))} {verb.format(f'{loss.tokens or 0:,}')}",
+        cost=cost,
+        is_lost=True,
+        # The dearest miss shows most; waste goes on to the end, where it is largest.
+        pair=_pair_of(max(loss.rows, key=_lost) if missed else loss.rows[-1]),
+    )
 
 
 def _idle(replay: Ledger) -> Iterator[Advice]:
@@ -99,21 +110,23 @@ def _idle(replay: Ledger) -> Iterator[Advice]:
 def _bridged_by(idle: Idle) -> str:
     """What to do about pauses."""
     hour, kept = idle.hour, idle.keep_alive
-    if idle.short and kept.pays and (not hour.pays or kept.extra <= hour.extra):
+    if not idle.short:
+        return (
+            "Expect a full write after a long pause: no lifetime bridges it. What is smaller then costs "
+            "less: begin a new conversation, or compact before the pause."
+        )
+    if kept.pays and (not hour.pays or kept.extra <= hour.extra):
         return (
             "For pauses between five minutes and an hour send a cheap keep-alive before the entry ends "
             "(max_tokens 0), or use ttl 1h on the stable breakpoints: compare what each costs."
         )
-    if idle.short and hour.pays:
+    if hour.pays:
         return (
             "For pauses between five minutes and an hour use ttl 1h on the stable breakpoints, or "
             "send a cheap keep-alive before the entry ends."
         )
-    if idle.short:
-        return "Leave the pauses as they are: neither an hour's lifetime nor a keep-alive would have paid."
     return (
-        "Expect a full write after a long pause: no lifetime bridges it. What is smaller then costs less: "
-        "begin a new conversation, or compact before the pause."
+        "Leave the pauses as they are: neither an hour's lifetime nor a keep-alive would have paid."
     )
 
 
@@ -168,11 +181,7 @@ def unused_tools(replay: Ledger) -> list[Block]:
 
 
 def _results(replay: Ledger) -> Iterator[Advice]:
-    blocks = [
-        block
-        for block in replay.blocks.where(lambda sort: sort.kind.endswith("tool_result"))
-        if block.tokens >= LARGE_RESULT
-    ]
+    blocks = list(filter(_is_large, replay.blocks.where(_is_result)))
     total = priced_of(replay.rows).amount or Decimal(0)
     cost = _cost_of(blocks)
     if not blocks or cost < MUCH * total:
@@ -189,6 +198,15 @@ def _results(replay: Ledger) -> Iterator[Advice]:
         cost=cost,
         is_lost=False,
     )
+
+
+def _is_result(sort: Sort) -> bool:
+    # Server tools and MCP have results of other names with the same ending.
+    return sort.kind.endswith("tool_result")
+
+
+def _is_large(block: Block) -> bool:
+    return block.tokens >= LARGE_RESULT
 
 
 def _images(replay: Ledger) -> Iterator[Advice]:
@@ -208,26 +226,15 @@ def _images(replay: Ledger) -> Iterator[Advice]:
 
 def _hours(replay: Ledger) -> Iterator[Advice]:
     """One-hour writes that no pause made use of."""
+    if _may_have_paused(replay):
+        return
     written, premium = 0, Decimal(0)
-    last: dict[str, RequestCost] = {}
-    for index in replay.order:
-        row = replay.by_place[index]
-        request = row.request
-        before = last.get(row.session)
-        last[row.session] = row
+    for row in replay.rows:
         usage = row.counters
-        if request.at is None:
-            return
-        if before is not None:
-            earlier = before.request.at
-            pause = (request.at - earlier).total_seconds() if earlier else 0.0
-            if pause >= provider_of(request.model).shortest:
-                return
-        rates = find_rates(row.tariff, usage.input) if usage else None
-        if usage is None or rates is None or not rates.cache_write_1h or not rates.cache_write_5m:
-            continue
-        written += usage.cache_write_1h
-        premium += usage.cache_write_1h * (rates.cache_write_1h - rates.cache_write_5m) / MILLION
+        more = hour_premium(row.tariff, usage) if usage is not None else None
+        if usage is not None and more is not None:
+            written += usage.cache_write_1h
+            premium += usage.cache_write_1h * more / MILLION
     if written:
         yield Advice(
             id="hour_writes_unused",
@@ -236,6 +243,22 @@ def _hours(replay: Ledger) -> Iterator[Advice]:
             cost=premium,
             is_lost=True,
         )
+
+
+def _may_have_paused(replay: Ledger) -> bool:
+    """Whether a session paused beyond the shortest lifetime, or the log lacks a time to say that none
+    did."""
+    last: dict[str, datetime] = {}
+    for index in replay.order:
+        row = replay.by_index[index]
+        at = row.request.at
+        if at is None:
+            return True
+        pause = at - last.get(row.session, at)
+        if pause.total_seconds() >= provider_of(row.request.model).shortest:
+            return True
+        last[row.session] = at
+    return False
 
 
 def _cost_of(blocks: Sequence[Block]) -> Decimal:

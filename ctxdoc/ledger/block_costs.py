@@ -71,8 +71,32 @@ class Block(Struct, frozen=True, kw_only=True):
         return segment_of(self.source, *self.place)
 
 
+NO_NODE = -1
 NO_SORT = -1
 """Of a node that no counted request has."""
+
+
+class _Stretch(Struct, gc=False):
+    """Blocks in a row that a request paid one rate for."""
+
+    node: int = NO_NODE
+    """The last of them."""
+    size: int = 0
+    """Tokens, by the sizes of the nodes."""
+    tokens: int = 0
+    """As counted."""
+    money: int = 0
+    """Nanodollars per million tokens, times tokens."""
+
+    @property
+    def share(self) -> int:
+        """What a sending was of the first one's size."""
+        return round(self.tokens * SHARES / self.size) if self.size else 0
+
+    @property
+    def rate(self) -> int:
+        """What a token of the nodes cost."""
+        return round(self.money / self.size) if self.size else 0
 
 
 class BlockCosts:
@@ -113,39 +137,37 @@ class BlockCosts:
 
     def _spread(self, exchange: MeasuredRequest, usage: Usage, rates: Rates | None) -> None:
         """Shares what a request read, wrote and paid in full out among its blocks."""
-        keys = exchange.prefix.keys
-        cached = usage.cache_read + usage.cache_write
-        upto = exchange.sizes.upto
-        ends = (
-            (
-                _nearest(upto, usage.cache_read),
-                usage.cache_read,
-                nano(rates.cache_read if rates else None),
-            ),
-            (_nearest(upto, cached), usage.cache_write, write_rate(usage, rates)),
-            (len(keys), usage.uncached, nano(rates.input if rates else None)),
-        )
-        rows: list[tuple[int, int, int]] = []
-        behind = tokens = money = whole = 0
-        for end, more, rate in ends:
-            # What ends in the block before is a part of that one's.
-            if end > behind:
-                before = self._upto[self._tree.node(keys[behind - 1])] if behind else 0
-                node = self._tree.node(keys[end - 1])
-                whole = self._upto[node] - before
-                kept = (tokens, money) if not behind else (0, 0)
-                tokens, money, behind = kept[0] + more, kept[1] + more * rate, end
-                rows.append((node, *_shares(tokens, money, whole)))
-            else:
-                tokens, money = tokens + more, money + more * rate
-                if rows:
-                    rows[-1] = (rows[-1][0], *_shares(tokens, money, whole))
-        # Each adds what it is more than the one behind it, which the sum from the leaves brings.
+        # A node's sum is brought by all nodes behind it. So each stretch adds only what a token of it is
+        # more than one of the stretch behind: then every block ends with the share of its own stretch.
         later_share = later_rate = 0
-        for node, share, rate in reversed(rows):
-            self._share[node] += share - later_share
-            self._rate[node] += rate - later_rate
+        for stretch in reversed(self._stretches(exchange, usage, rates)):
+            share, rate = stretch.share, stretch.rate
+            self._share[stretch.node] += share - later_share
+            self._rate[stretch.node] += rate - later_rate
             later_share, later_rate = share, rate
+
+    def _stretches(
+        self, exchange: MeasuredRequest, usage: Usage, rates: Rates | None
+    ) -> list[_Stretch]:
+        """The blocks that were read, those that were written and those that were paid in full."""
+        keys = exchange.prefix.keys
+        found: list[_Stretch] = []
+        stretch, behind, before = _Stretch(), 0, 0
+        for end, tokens, rate in _ends_of(exchange, usage, rates):
+            if end > behind:
+                # What ended in no block of its own at the start of the prompt stays in the first stretch.
+                if found:
+                    stretch = _Stretch()
+                found.append(stretch)
+                stretch.node = self._tree.node(keys[end - 1])
+                # By the sizes of the nodes and not by those of the request: the first sending sized them,
+                # and only so do the blocks of this request add up to its input.
+                upto = self._upto[stretch.node]
+                stretch.size, behind, before = upto - before, end, upto
+            # What ends within the block before is a part of that one's.
+            stretch.tokens += tokens
+            stretch.money += tokens * rate
+        return found
 
     def _grow(self, exchange: MeasuredRequest) -> None:
         """Adds the nodes that are new to it: other requests may have brought them to the tree."""
@@ -226,26 +248,33 @@ class Blocks:
 
     def _group(self) -> None:
         tree = self._tree
+        # Settings and empty blocks have a node, since they change the prefix; they cost nothing.
         quiet = {i for i, sort in enumerate(self._sorts) if sort.kind in ("setting", "empty")}
         quiet.add(NO_SORT)
         found: dict[bytes, int] = {}
-        for node in range(len(tree._sort)):
-            if tree._sort[node] in quiet:
+        for node, sort in enumerate(tree._sort):
+            if sort in quiet:
                 continue
+            # The same content behind another prefix is another node, and the same block to a reader.
             digest = bytes(tree._digests[node * DIGEST : (node + 1) * DIGEST])
             block = found.setdefault(digest, len(self._nodes))
             if block == len(self._nodes):
-                self._nodes.append(node)
-                self._times.append(0)
-                self._tokens.append(0)
-                self._costs.append(0)
+                self._begin(node)
             self._times[block] += tree._count[node]
             self._tokens[block] += tree._tokens[node] * tree._share[node] // SHARES
-            cost = self._costs[block]
-            known = cost is not None and not tree._unpriced[node]
-            self._costs[block] = (
-                (cost or 0) + tree._rate[node] * tree._tokens[node] if known else None
-            )
+            self._costs[block] = self._with(self._costs[block], node)
+
+    def _begin(self, node: int) -> None:
+        self._nodes.append(node)
+        self._times.append(0)
+        self._tokens.append(0)
+        self._costs.append(0)
+
+    def _with(self, cost: int | None, node: int) -> int | None:
+        """The cost with that of one more node; none where a request that sent it has no price."""
+        if cost is None or self._tree._unpriced[node]:
+            return None
+        return cost + self._tree._rate[node] * self._tree._tokens[node]
 
     def _rank(self, block: int) -> tuple[int, int, int]:
         return -(self._costs[block] or 0), -self._tokens[block], self._nodes[block]
@@ -293,20 +322,29 @@ def nano(rate: Decimal | None) -> int:
     return int(rate * NANO) if rate is not None else 0
 
 
-def _shares(tokens: int, money: int, whole: int) -> tuple[int, int]:
-    """What a token of blocks with so many tokens in all was, in size and in nanodollars."""
-    return (round(tokens * SHARES / whole), round(money / whole)) if whole else (0, 0)
+def _ends_of(
+    exchange: MeasuredRequest, usage: Usage, rates: Rates | None
+) -> tuple[tuple[int, int, int], ...]:
+    """Where what was read, written and paid in full ends, in blocks, with the tokens and the rate of
+    each."""
+    upto = exchange.sizes.upto
+    read, written = usage.cache_read, usage.cache_write
+    return (
+        (_nearest(upto, read), read, nano(rates.cache_read if rates else None)),
+        (_nearest(upto, read + written), written, write_rate(usage, rates)),
+        (len(upto), usage.uncached, nano(rates.input if rates else None)),
+    )
 
 
 def _nearest(upto: tuple[int, ...], tokens: int) -> int:
     """How many leading blocks have that many tokens: entries end where blocks end."""
     if not tokens:
         return 0
-    place = bisect_left(upto, tokens)
-    if place == len(upto):
-        return place
-    before = upto[place - 1] if place else 0
-    return place + 1 if upto[place] - tokens <= tokens - before else place
+    index = bisect_left(upto, tokens)
+    if index == len(upto):
+        return index
+    before = upto[index - 1] if index else 0
+    return index + 1 if upto[index] - tokens <= tokens - before else index
 
 
 def write_rate(usage: Usage, rates: Rates | None) -> int:

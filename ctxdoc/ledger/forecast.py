@@ -9,7 +9,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from ctxdoc.diagnosis.causes import CAUSES
-from ctxdoc.ledger.ledger import Ledger
+from ctxdoc.ledger.ledger import Grown, Ledger
 from ctxdoc.ledger.request_cost import RequestCost
 from ctxdoc.pricing.cost import price
 from ctxdoc.pricing.rates import find_tier
@@ -44,23 +44,17 @@ Falls: TypeAlias = Mapping[tuple[int, ...], Fall]
 def falls_of(replay: Ledger) -> Falls:
     """Where prompts fell, for every stretch of a conversation."""
     of_row = {number: grown for grown in replay.growth for number in grown.rows}
-    next_of: dict[tuple[int, ...], tuple[int, ...]] = {}
-    ended: set[tuple[int, ...]] = set()
+    ended_by: dict[tuple[int, ...], tuple[int, ...]] = {}
+    """Behind a fall → ahead of it, each by the requests of the stretch."""
     for grown in replay.growth:
-        first = replay.by_place[grown.rows[0] - 1]
-        before = of_row.get(first.compared or 0)
-        size = first.counters.input if first.counters else 0
-        if before is None or before is grown or before.rows[-1] != first.compared:
-            continue
-        # A compaction may open another session: its cause says that the conversation goes on.
-        told = first.miss is not None and CAUSES[first.miss.cause].replaces_history
-        same = told or first.request.event is not None or before.session == grown.session
-        if same and size < before.fit.latest and first.related:
-            ended.add(before.rows)
-            next_of[grown.rows] = before.rows
+        before = of_row.get(replay.by_index[grown.rows[0] - 1].compared or 0)
+        if before is not None and _fell(replay, before, grown):
+            ended_by[grown.rows] = before.rows
+    ended = set(ended_by.values())
     found: dict[tuple[int, ...], Fall] = {}
+    # In order of time: what was learnt of an earlier fall holds for the stretches behind it.
     for grown in sorted(replay.growth, key=lambda each: each.rows[0]):
-        earlier = found.get(next_of.get(grown.rows, ()))
+        earlier = found.get(ended_by.get(grown.rows, ()))
         here = grown.rows in ended
         sizes = [earlier.tokens] if earlier is not None else []
         if here:
@@ -68,6 +62,21 @@ def falls_of(replay: Ledger) -> Falls:
         if sizes:
             found[grown.rows] = Fall(min(sizes), here)
     return found
+
+
+def _fell(replay: Ledger, before: Grown, grown: Grown) -> bool:
+    """Whether a stretch goes on from the end of another one with a smaller prompt."""
+    first = replay.by_index[grown.rows[0] - 1]
+    if before is grown or before.rows[-1] != first.compared or not first.related:
+        return False
+    size = first.counters.input if first.counters else 0
+    return size < before.fit.latest and _is_one_conversation(first, before, grown)
+
+
+def _is_one_conversation(first: RequestCost, before: Grown, grown: Grown) -> bool:
+    """A conversation that begins anew is smaller as well, and no sign that prompts fall."""
+    told = first.miss is not None and CAUSES[first.miss.cause].replaces_history
+    return told or first.request.event is not None or before.session == grown.session
 
 
 class Forecast(Struct, frozen=True, kw_only=True):
@@ -89,11 +98,8 @@ class Forecast(Struct, frozen=True, kw_only=True):
 def forecast(fit: Growth, rows: Sequence[RequestCost], fall: Fall | None = None) -> Forecast | None:
     """The forecast for a stretch of at least two requests with counters; None for a shorter one, for one
     that the law does not fit, and for one whose end the log shows. It ends where prompts fell before."""
-    usages = [row.counters for row in rows]
-    known = [usage for usage in usages if usage is not None]
-    if len(known) < 2 or fit.per_turn is None or not fit.foretells:
-        return None
-    if (fall is not None and fall.here) or any(usage.contradiction for usage in known):
+    known = [row.counters for row in rows if row.counters is not None]
+    if not _foretells(fit, known) or (fall is not None and fall.here):
         return None
     tariff = rows[-1].tariff
     if not are_rules_known(tariff.model):
@@ -101,24 +107,22 @@ def forecast(fit: Growth, rows: Sequence[RequestCost], fall: Fall | None = None)
         return None
     window = find_model(tariff.model).window
     left = fit.turns_left(window if fall is None else min(window, fall.tokens))
-    before = sum(usage.input for usage in known[:-1])
-    read = min(1.0, sum(usage.cache_read for usage in known[1:]) / before) if before else 0.0
-    written = sum(usage.cache_write for usage in known[1:])
-    paid = written + sum(usage.uncached for usage in known[1:])
-    share = _Share(
-        read=read,
-        hour=sum(usage.cache_write_1h for usage in known[1:]) / written if written else 0.0,
-        written=written / paid if paid else 0.0,
-        output=round(sum(usage.output for usage in known) / len(known)),
-    )
+    share = _share_of(known)
     return Forecast(
         window=window,
         turns_left=left if fall is None else None,
         falls_at=fall.tokens if fall else None,
         falls_in=left if fall else None,
-        read_share=read,
+        read_share=share.read,
         next=tuple(_costs(fit, share, tariff, left)),
     )
+
+
+def _foretells(fit: Growth, known: Sequence[Usage]) -> bool:
+    """Whether a stretch says anything of the turns behind it."""
+    if len(known) < 2 or fit.per_turn is None or not fit.foretells:
+        return False
+    return not any(usage.contradiction for usage in known)
 
 
 class _Share(Struct, frozen=True, kw_only=True):
@@ -129,6 +133,27 @@ class _Share(Struct, frozen=True, kw_only=True):
     """Share of the written that is written for an hour."""
     output: int
     """Tokens a request."""
+
+
+def _share_of(known: Sequence[Usage]) -> _Share:
+    """The shares of a stretch. Its first request is left out of all but the output: it wrote what it
+    begins with, which no later turn does."""
+    later = known[1:]
+    before = sum(usage.input for usage in known[:-1])
+    written = sum(usage.cache_write for usage in later)
+    paid = written + sum(usage.uncached for usage in later)
+    # More can be read than the prompt before had, where another session wrote it.
+    read = min(1.0, _ratio(sum(usage.cache_read for usage in later), before))
+    return _Share(
+        read=read,
+        hour=_ratio(sum(usage.cache_write_1h for usage in later), written),
+        written=_ratio(written, paid),
+        output=round(sum(usage.output for usage in known) / len(known)),
+    )
+
+
+def _ratio(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0
 
 
 def _costs(fit: Growth, share: _Share, tariff: Tariff, left: int | None) -> Iterator[Next]:
@@ -142,14 +167,21 @@ def _costs(fit: Growth, share: _Share, tariff: Tariff, left: int | None) -> Iter
         while turn < horizon:
             turn += 1
             before, size = size, size + max(0.0, fit.per_turn or 0.0)
-            read = round(share.read * before)
-            written = round((round(size) - read) * share.written)
-            hour = round(written * share.hour)
-            parts = (round(size) - read - written, read, written - hour, hour, share.output)
+            parts = _parts(share, before, round(size))
+            # A tier is set by the whole prompt: each turn may cross into a dearer one.
             tier = tiers.setdefault(find_tier(tariff, round(size)), [0] * len(parts))
-            for place, tokens in enumerate(parts):
-                tier[place] += tokens
+            for index, tokens in enumerate(parts):
+                tier[index] += tokens
         yield Next(horizon, _sum(tiers, tariff))
+
+
+def _parts(share: _Share, before: float, size: int) -> tuple[int, ...]:
+    """Tokens of a turn: uncached, read, written for five minutes and for an hour, output. They add up
+    to its prompt, however they round."""
+    read = round(share.read * before)
+    written = round((size - read) * share.written)
+    hour = round(written * share.hour)
+    return size - read - written, read, written - hour, hour, share.output
 
 
 def _sum(tiers: dict[int, list[int]], tariff: Tariff) -> Decimal | None:

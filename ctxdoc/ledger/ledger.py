@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ctxdoc.cache.prefix_tree import PrefixTree
 from ctxdoc.diagnosis.attribution import case_of, written_keys
-from ctxdoc.diagnosis.by_counters import Counted
+from ctxdoc.diagnosis.by_counters import Counted, CounterStep
 from ctxdoc.diagnosis.causes import CAUSES, Case, Part
 from ctxdoc.diagnosis.find import first_difference
 from ctxdoc.ledger.block_costs import BlockCosts, Blocks
@@ -29,7 +29,7 @@ from ctxdoc.replay.thread import Thread, Threads
 from ctxdoc.replay.walk import Step, Walk
 from ctxdoc.request.log import Log, missing_of
 from ctxdoc.request.request import Request, Section
-from ctxdoc.request.usage import Origin
+from ctxdoc.request.usage import Origin, Usage
 from ctxdoc.tokens.estimate import is_opaque
 from ctxdoc.tokens.fingerprint import Fingerprint, locked, stable_count
 
@@ -55,10 +55,10 @@ class Ledger(Struct, frozen=True, kw_only=True):
     missing: tuple[str, ...]
     """What it cannot tell."""
     sessions: tuple[Session, ...]
-    by_place: dict[int, RequestCost]
-    """The requests by their place in the log from 0, in its order."""
+    by_index: dict[int, RequestCost]
+    """The requests by their index in the log, in its order."""
     order: tuple[int, ...]
-    """The same places in time order, in which they were replayed."""
+    """The same indexes in time order, in which they were replayed."""
     blocks: Blocks
     """Of the requests with bodies, the dearest first."""
     growth: tuple[Grown, ...]
@@ -71,15 +71,15 @@ class Ledger(Struct, frozen=True, kw_only=True):
     @property
     def rows(self) -> tuple[RequestCost, ...]:
         """The requests in the order of the log."""
-        return tuple(self.by_place.values())
+        return tuple(self.by_index.values())
 
     def rows_of(self, session: Session) -> list[RequestCost]:
         """The requests of a session."""
-        return [self.by_place[place] for place in session.requests]
+        return [self.by_index[index] for index in session.requests]
 
     def grown_rows(self, grown: Grown) -> list[RequestCost]:
         """The requests of a stretch."""
-        return [self.by_place[number - 1] for number in grown.rows]
+        return [self.by_index[number - 1] for number in grown.rows]
 
     def origin_of(self, grown: Grown) -> Origin:
         """What the sizes of a stretch rest on: its weakest one."""
@@ -148,9 +148,7 @@ class _Run:
             tariff=tariff_of(request),
         )
         self.rows[step.index] = row
-        self.called.update(request.response.called if request.response else ())
-        if request.body is not None and len(bytes(request.body.tool_choice)) > len(b"null"):
-            self.called.add(forced_tool(request.body))
+        self._note_calls(request)
         row.reported = request.usage
         if step.replayed is not None:
             self._fill(row, case_of(step.replayed), step.earlier)
@@ -159,48 +157,54 @@ class _Run:
         row.reason = reason or (None if request.usage else NO_COUNTERS)
         self._count(row, request)
 
+    def _note_calls(self, request: Request) -> None:
+        self.called.update(request.response.called if request.response else ())
+        if request.body is not None and len(bytes(request.body.tool_choice)) > len(b"null"):
+            # A forced tool is in use even where the log ends before its answer.
+            self.called.add(forced_tool(request.body))
+
     def _fill(self, row: RequestCost, case: Case, before: int | None) -> None:
         """A request with a body."""
-        request, usage = case.after.request, case.after.usage
-        row.reported = usage if request.usage is not None else None
+        request = case.after.request
+        row.reported = case.after.usage if request.usage is not None else None
         row.origin = Origin.SIMULATED if request.simulated_usage else case.after.sizes.origin
         if row.origin is Origin.ESTIMATED:
             row.opaque = any(map(is_opaque, case.after.prefix.segments))
         row.compared = before + 1 if before is not None else None
         if case.part not in (Part.REFUSAL, Part.RECORD):
-            row.simulated = request.simulated_usage or case.outcome.usage
-            if row.reported is not None:
-                right = case.after.corrected or row.reported
-                row.fidelity = fidelity_of(right, case.outcome.usage)
-                if replace(row.simulated, output=row.reported.output) == row.reported:
-                    # One value where both say the same; the output is not simulated.
-                    row.simulated = row.reported
-                if passed_often(request) and row.fidelity is not Fidelity.WITHIN:
-                    row.fidelity = Fidelity.PASSES
+            _simulate(row, case)
         row.judged = True
         row.related = case.related and before is not None
         judge(row, case)
+        self._keep_evidence(row, case)
+        # What it lost says whether it begins a conversation: only now is its thread known.
+        self._thread(row, case, before)
+        row.repeated = case.part is Part.RECORD
+        if row.counters is not None and not row.repeated:
+            self._charge(row, case, row.counters)
+
+    def _keep_evidence(self, row: RequestCost, case: Case) -> None:
+        """What is needed of a case once the walk has let go of it."""
         if case.unread and row.waste is not None:
             self.unread[row.number - 1] = written_keys(case)
         wrong = row.miss or row.waste
         if wrong is not None and self.places[wrong.cause] > 0:
             self.places[wrong.cause] -= 1
             row.place = first_difference(case)
-        self._thread(row, case, before)
-        counters = row.counters
-        row.repeated = case.part is Part.RECORD
-        if counters is None or row.repeated:
-            return
+
+    def _charge(self, row: RequestCost, case: Case, counters: Usage) -> None:
+        """What a request cost, shared out among its blocks."""
+        request = case.after.request
         price_row(row, request, counters)
         row.below = below_minimum_of(case)
+        # The bound is over all prompts of the log: a session that is left out may write for one that is kept.
         self.bounds[row.number - 1] = self.bound.add(case.after)
         if self.walk.kept is not None and row.number - 1 not in self.walk.kept:
             return
         if passed_often(request):
             # Counters of several passes tell no size of a block.
             return
-        rates = find_rates(row.tariff, counters.input)
-        self.block_costs.add(case.after, counters, rates)
+        self.block_costs.add(case.after, counters, find_rates(row.tariff, counters.input))
 
     def _thread(self, row: RequestCost, case: Case, before: int | None) -> None:
         """Adds a request to the thread that it continues, or begins one."""
@@ -230,11 +234,15 @@ class _Run:
         if request.refused:
             return
         if not request.session:
+            # Without bodies only the name of a session says which request came before.
             row.reason = row.reason or NO_SESSION
             return
         heard = self.counted.setdefault(row.session, Counted()).next(row.number - 1, request)
-        if heard is None:
-            return
+        if heard is not None:
+            self._hear(row, usage, heard)
+
+    def _hear(self, row: RequestCost, usage: Usage, heard: CounterStep) -> None:
+        """What counters tell of a request, and its thread."""
         row.judged = True
         row.compared = heard.before + 1 if heard.before is not None else None
         row.related = heard.before is not None
@@ -247,35 +255,44 @@ class _Run:
 
     def finished(self, only: str, missing: tuple[str, ...]) -> Ledger:
         self.block_costs.finish()
-        for session in self.counted.values():
-            for place, rewrite in session.settled():
-                fallen = self.rows[place]
-                if fallen is not None and fallen.reported is not None:
-                    fallen.miss = miss_of(rewrite, fallen.reported, fallen.tariff)
-        for place, keys in self.unread.items():
-            wasted = self.rows[place]
-            if wasted is not None and self.walk.was_read(keys):
-                wasted.waste = None
+        self._settle()
         kept = range(len(self.rows)) if self.walk.kept is None else sorted(self.walk.kept)
-        rows = {place: row for place in kept if (row := self.rows[place]) is not None}
-        for place, row in rows.items():
-            if place not in self.bounds or row.counters is None:
-                continue
-            least = self.bound.usage(self.bounds[place], row.counters.output)
-            # Of several passes nothing better is known than what they cost.
-            row.oracle = row.cost if passed_often(row.request) else oracle_of(row, least)
+        rows = {index: row for index in kept if (row := self.rows[index]) is not None}
+        self._bound_rows(rows)
         sessions = self.walk.sessions()
         return Ledger(
             log=self.log,
             missing=missing,
             sessions=named(sessions, only) if only else sessions,
-            by_place=rows,
+            by_index=rows,
             order=tuple(index for index in self.walk.order if index in rows),
             blocks=self.block_costs.blocks(),
             growth=tuple(self._growth(rows)),
             heads=tuple((self.heads or {}).values()),
             called=frozenset(self.called),
         )
+
+    def _settle(self) -> None:
+        """Judgements that later requests decide."""
+        for session in self.counted.values():
+            for index, rewrite in session.settled():
+                fallen = self.rows[index]
+                if fallen is not None and fallen.reported is not None:
+                    fallen.miss = miss_of(rewrite, fallen.reported, fallen.tariff)
+        for index, keys in self.unread.items():
+            wasted = self.rows[index]
+            # What was written for nobody so far is no waste once somebody read it.
+            if wasted is not None and self.walk.was_read(keys):
+                wasted.waste = None
+
+    def _bound_rows(self, rows: dict[int, RequestCost]) -> None:
+        """Gives each request its bound: what is sent again is known at the end only."""
+        for index, row in rows.items():
+            if index not in self.bounds or row.counters is None:
+                continue
+            least = self.bound.usage(self.bounds[index], row.counters.output)
+            # Of several passes nothing better is known than what they cost.
+            row.oracle = row.cost if passed_often(row.request) else oracle_of(row, least)
 
     def _growth(self, rows: dict[int, RequestCost]) -> Iterator[Grown]:
         for thread, sent in self.turns.items():
@@ -285,6 +302,21 @@ class _Run:
             for fit in iter_growth(turns):
                 numbers = tuple(turn.number for turn in sent[fit.first - 1 : fit.last])
                 yield Grown(thread.session, numbers, fit)
+
+
+def _simulate(row: RequestCost, case: Case) -> None:
+    """The counters of the cache model, beside those that were reported."""
+    request, outcome = case.after.request, case.outcome.usage
+    row.simulated = request.simulated_usage or outcome
+    if row.reported is None:
+        return
+    # A log that counts tokens twice says nothing on the cache model: the right counters do.
+    row.fidelity = fidelity_of(case.after.corrected or row.reported, outcome)
+    if replace(row.simulated, output=row.reported.output) == row.reported:
+        # One value where both say the same; the output is not simulated.
+        row.simulated = row.reported
+    if passed_often(request) and row.fidelity is not Fidelity.WITHIN:
+        row.fidelity = Fidelity.PASSES
 
 
 def _without_prompt(request: Request) -> Request:

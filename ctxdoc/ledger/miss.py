@@ -15,6 +15,7 @@ from ctxdoc.diagnosis.loss import bounded_loss, read_instead, wasted_tokens
 from ctxdoc.ledger.request_cost import Accounting, BelowMinimum, Miss, RequestCost, Waste
 from ctxdoc.pricing.cost import price
 from ctxdoc.pricing.tariff import Tariff
+from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.replay.measure import passed_often
 from ctxdoc.request.request import Section
 from ctxdoc.request.usage import Usage
@@ -25,45 +26,66 @@ def judge(row: RequestCost, case: Case) -> None:
     if _is_plainly_healthy(case):
         return
     finding, also = find_causes(case)
-    cause, match = finding.cause, finding.match
     often = passed_often(case.after.request) or passed_often(case.before.request)
-    if often and cause.rests_on_one_pass:
+    if often and finding.cause.rests_on_one_pass:
         return
-    for each in (finding, *also):
-        if each.cause.group is Group.ACCOUNTING and case.part is not Part.RECORD:
-            row.accounting = Accounting(
-                cause=each.cause.id,
-                confidence=each.match.confidence,
-                explanation=each.match.explanation,
-            )
+    if case.part is not Part.RECORD:
+        # A second record of a response is counted nowhere: how it counts is no fault.
+        row.accounting = _accounting_of((finding, *also))
     row.corrected = case.after.corrected
     if row.corrected is not None:
         row.corrected_cost = price(row.corrected, row.tariff)
-    refused = case.part in (Part.REFUSAL, Part.RECORD)
-    lost = 0 if refused else bounded_loss(case)
-    row.daily = cause.is_clock and is_daily(case)
-    if lost > TOLERANCE_TOKENS or refused:
-        row.miss = Miss(
-            cause=cause.id,
-            confidence=match.confidence,
-            explanation=match.explanation + _beside(also, cause) + _api_text(case),
-            tokens=None if refused else lost,
-            cost=None if refused else _saved(case.counters, lost, row.tariff),
-            avoidable=finding.avoidable and not _lasts_longer(case, cause),
-            fix=match.fix,
-        )
-    elif case.is_loss:
+    row.daily = finding.cause.is_clock and is_daily(case)
+    if case.part in (Part.REFUSAL, Part.RECORD):
+        row.miss = _missed(row, case, finding, also, None)
         return
-    elif cause.group is not Group.HEALTHY and finding.avoidable:
-        tokens = wasted_tokens(case, cause.id)
-        if tokens is None:
-            return
-        row.waste = Waste(
-            cause=cause.id,
-            explanation=match.explanation,
-            tokens=tokens,
-            cost=_saved(case.counters, tokens, row.tariff),
-        )
+    lost = bounded_loss(case)
+    if lost > TOLERANCE_TOKENS:
+        row.miss = _missed(row, case, finding, also, lost)
+    elif not case.is_loss:
+        # A loss within the tolerance is none, and no waste either: its tokens were cached.
+        row.waste = _wasted(row, case, finding)
+
+
+def _accounting_of(findings: Sequence[Finding]) -> Accounting | None:
+    """The last fault of counting that was found."""
+    faults = [each for each in findings if each.cause.group is Group.ACCOUNTING]
+    if not faults:
+        return None
+    cause, match = faults[-1].cause, faults[-1].match
+    return Accounting(cause=cause.id, confidence=match.confidence, explanation=match.explanation)
+
+
+def _missed(
+    row: RequestCost, case: Case, finding: Finding, also: Sequence[Finding], tokens: int | None
+) -> Miss:
+    """The miss of a finding; without tokens for a request that was billed nothing."""
+    cause, match = finding.cause, finding.match
+    return Miss(
+        cause=cause.id,
+        confidence=match.confidence,
+        explanation=match.explanation + _beside(also, cause) + _api_text(case),
+        tokens=tokens,
+        cost=None if tokens is None else _saved(case.counters, tokens, row.tariff),
+        avoidable=finding.avoidable and not _lasts_longer(case, cause),
+        fix=match.fix,
+    )
+
+
+def _wasted(row: RequestCost, case: Case, finding: Finding) -> Waste | None:
+    """What was paid in full and sent before, where something can be done about it."""
+    cause = finding.cause
+    if cause.group is Group.HEALTHY or not finding.avoidable:
+        return None
+    tokens = wasted_tokens(case, cause.id)
+    if tokens is None:
+        return None
+    return Waste(
+        cause=cause.id,
+        explanation=finding.match.explanation,
+        tokens=tokens,
+        cost=_saved(case.counters, tokens, row.tariff),
+    )
 
 
 def _lasts_longer(case: Case, cause: Cause) -> bool:
@@ -87,16 +109,18 @@ def _api_text(case: Case) -> str:
 def _is_plainly_healthy(case: Case) -> bool:
     """Whether nothing is lost and no cause but the healthy ones could match: the history is marked,
     and no tracker wrote a cost down. Most requests of a log are so."""
-    after = case.after
+    after, before = case.after, case.before.request
     if case.part is not Part.NOTHING or case.is_loss or after.double_counted:
         return False
-    response = case.before.request.response
-    if response is not None and response.compacted:
+    if before.response is not None and before.response.compacted:
         return False
-    if after.request.cost_reported is not None or case.before.request.cost_reported is not None:
-        return False
-    marks = after.prefix.breakpoints
-    return bool(marks) and after.prefix.segments[marks[-1]].section is Section.MESSAGES
+    costs = (after.request.cost_reported, before.cost_reported)
+    return costs == (None, None) and _is_history_marked(after.prefix)
+
+
+def _is_history_marked(prefix: Prefix) -> bool:
+    marks = prefix.breakpoints
+    return bool(marks) and prefix.segments[marks[-1]].section is Section.MESSAGES
 
 
 def miss_of(rewrite: Rewrite, usage: Usage, tariff: Tariff) -> Miss:

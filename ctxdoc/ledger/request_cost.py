@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
 from msgspec import Struct
@@ -148,3 +148,12 @@ def oracle_of(row: RequestCost, least: Usage) -> Decimal | None:
         return None
     # Further passes and searches cost what they cost.
     return found + row.cost - (price(own, row.tariff) or Decimal(0))
+
+
+def advisors_of(row: RequestCost) -> Iterator[tuple[str, Usage, Decimal | None]]:
+    """The passes of advisors of a request: model, counters and cost of each."""
+    response = row.request.response
+    extra = extra_passes_of(row.request, row.tariff)
+    for each, (usage, tariff) in zip(response.extra_passes if response else (), extra, strict=True):
+        if each.kind == "advisor_message":
+            yield tariff.model, usage, price(usage, tariff)

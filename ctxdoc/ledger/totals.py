@@ -8,20 +8,19 @@ sum says what it rests on.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
+from itertools import filterfalse
 from operator import attrgetter
 
 from msgspec import Struct
 
 from ctxdoc.diagnosis.causes import CAUSES
-from ctxdoc.ledger.ledger import Ledger
-from ctxdoc.ledger.request_cost import Miss, RequestCost
-from ctxdoc.pricing.cost import extra_passes_of, price
-from ctxdoc.pricing.rates import MILLION, find_rates, own_price_of
+from ctxdoc.ledger.request_cost import RequestCost
+from ctxdoc.pricing.rates import own_price_of
 from ctxdoc.pricing.table import OwnPrice
-from ctxdoc.providers import are_rules_known, provider_of
+from ctxdoc.providers import are_rules_known
 from ctxdoc.request.usage import Usage
 
 PARTS = ("uncached", "cache_read", "cache_write_5m", "cache_write_1h", "output")
@@ -190,24 +189,49 @@ def usages_of(row: RequestCost) -> tuple[Usage, ...]:
     return (counters, *(each.usage for each in response.extra_passes))
 
 
+def _has_counters(row: RequestCost) -> bool:
+    return row.counters is not None
+
+
+def _is_reported(row: RequestCost) -> bool:
+    return row.reported is not None
+
+
+def _is_counted_twice(row: RequestCost) -> bool:
+    return row.corrected is not None
+
+
+def _is_avoidable(row: RequestCost) -> bool:
+    return row.miss is not None and bool(row.miss.avoidable)
+
+
+def _is_of_unknown_cause(row: RequestCost) -> bool:
+    return row.miss is not None and row.miss.avoidable is None
+
+
+def _is_refused_by_shape(row: RequestCost) -> bool:
+    return _is_avoidable(row) and row.miss is not None and row.miss.tokens is None
+
+
+def _is_refused_once(row: RequestCost) -> bool:
+    return _is_refused(row) and not row.repeated
+
+
 def totals_of(rows: Sequence[RequestCost]) -> Totals:
     """The totals of some requests."""
-    sent = [row for row in rows if counts(row)]
-    known = [row for row in sent if row.counters is not None]
-    measured = [row for row in known if row.reported is not None]
-    guessed = [row for row in known if row.reported is None]
-    checked = [row for row in sent if is_checked(row)]
-    misses = [row for row in sent if row.miss is not None]
-    twice = [row for row in measured if row.corrected is not None]
-    unpriced = Counter(name_of(row) for row in known if row.cost is None)
+    sent = list(filter(counts, rows))
+    known = list(filter(_has_counters, sent))
+    # A bill is of what the provider counted: simulated money never adds to it, and stands beside it.
+    measured = list(filter(_is_reported, known))
+    guessed = list(filterfalse(_is_reported, known))
+    # A request that nobody could judge makes no loss, and no proof that there was none.
+    checked = list(filter(is_checked, sent))
+    twice = list(filter(_is_counted_twice, measured))
     return Totals(
         requests=len(sent),
         repeated=sum(row.repeated for row in rows),
-        refused=sum(_is_refused(row) and not row.repeated for row in rows),
-        refused_by_shape=sum(
-            row.miss is not None and row.miss.tokens is None and bool(row.miss.avoidable)
-            for row in rows
-        ),
+        refused=sum(map(_is_refused_once, rows)),
+        refused_by_shape=sum(map(_is_refused_by_shape, rows)),
         checked=len(checked),
         reported=_tokens(measured),
         simulated=_simulated(sent),
@@ -219,21 +243,26 @@ def totals_of(rows: Sequence[RequestCost]) -> Totals:
         guessed_without_cache=_sum(guessed, "without_cache"),
         guessed_oracle=_least(guessed),
         priced=_sum(known, "cost"),
-        lost=_lost(checked, misses),
-        avoidable=_lost(checked, [r for r in misses if r.miss and r.miss.avoidable]),
-        unknown=_lost(checked, [r for r in misses if r.miss and r.miss.avoidable is None]),
+        lost=_lost(checked, sent),
+        avoidable=_lost(checked, filter(_is_avoidable, sent)),
+        unknown=_lost(checked, filter(_is_of_unknown_cause, sent)),
         waste=_waste(checked),
-        lost_tokens=_lost_tokens(checked, misses),
+        lost_tokens=_lost_tokens(checked, sent),
         counted_twice=_sum(twice, "cost"),
         corrected=_sum(twice, "corrected_cost"),
-        unpriced=tuple(unpriced.most_common()),
+        unpriced=_unpriced(known),
         own_prices=tuple(_own_prices(known)),
     )
 
 
 def priced_of(rows: Sequence[RequestCost]) -> Sum:
     """What some requests cost, simulated where nothing was reported: one of their totals, by itself."""
-    return _sum([row for row in rows if counts(row) and row.counters is not None], "cost")
+    return _sum(list(filter(_has_counters, filter(counts, rows))), "cost")
+
+
+def is_idle(row: RequestCost) -> bool:
+    """Whether a request lost its prefix to a pause."""
+    return row.miss is not None and CAUSES[row.miss.cause].is_idle
 
 
 def _basis(rows: Sequence[RequestCost]) -> Basis:
@@ -272,20 +301,26 @@ def _least(rows: Sequence[RequestCost]) -> Sum:
     """The bound; of all that is priced, or it is none. It is never more than what was paid."""
     priced = [row for row in rows if row.cost is not None]
     bounded = [row for row in priced if row.oracle is not None]
-    amount = sum_of(row.oracle for row in bounded) if len(bounded) == len(priced) else None
-    paid = sum_of(row.cost for row in priced)
     return Sum(
-        amount=amount if amount is None or paid is None else min(amount, paid),
+        # A bound of fewer requests than were paid would lie too low.
+        amount=_bound(bounded) if len(bounded) == len(priced) else None,
         basis=_basis(bounded),
         count=len(bounded),
         unpriced=len(rows) - len(bounded),
     )
 
 
-def _lost(checked: Sequence[RequestCost], missed: Sequence[RequestCost]) -> Sum:
-    """What misses cost."""
-    misses = [row.miss for row in missed if row.miss is not None and row.miss.tokens is not None]
-    return _judged(checked, [miss.cost for miss in misses])
+def _bound(rows: Sequence[RequestCost]) -> Decimal | None:
+    """What requests cost at best. A log that ends early has writes whose reads it does not show: what
+    was paid is then the better bound."""
+    known = (sum_of(row.oracle for row in rows), sum_of(row.cost for row in rows))
+    return min((each for each in known if each is not None), default=None)
+
+
+def _lost(checked: Sequence[RequestCost], rows: Iterable[RequestCost]) -> Sum:
+    """What misses cost. One of a refused request has no tokens: nothing was billed."""
+    misses = (row.miss for row in rows if row.miss is not None)
+    return _judged(checked, [miss.cost for miss in misses if miss.tokens is not None])
 
 
 def _waste(checked: Sequence[RequestCost]) -> Sum:
@@ -305,9 +340,15 @@ def _judged(checked: Sequence[RequestCost], each: Sequence[Decimal | None]) -> S
     )
 
 
-def _lost_tokens(checked: Sequence[RequestCost], missed: Sequence[RequestCost]) -> int | None:
-    found = [row.miss for row in missed if row.miss and row.miss.avoidable is not False]
-    return sum(miss.tokens or 0 for miss in found) if found or checked else None
+def _lost_tokens(checked: Sequence[RequestCost], rows: Iterable[RequestCost]) -> int | None:
+    misses = [row.miss for row in rows if row.miss is not None]
+    found = [miss.tokens or 0 for miss in misses if miss.avoidable is not False]
+    # 0 says that somebody looked.
+    return sum(found) if found or checked else None
+
+
+def _unpriced(rows: Iterable[RequestCost]) -> tuple[tuple[str, int], ...]:
+    return tuple(Counter(name_of(row) for row in rows if row.cost is None).most_common())
 
 
 def name_of(row: RequestCost) -> str:
@@ -324,166 +365,3 @@ def _own_prices(rows: Iterable[RequestCost]) -> Iterator[tuple[str, OwnPrice]]:
         if own is not None:
             found[own.model] = own
     yield from sorted(found.items())
-
-
-class Loss(Struct, frozen=True, kw_only=True):
-    """All misses of one cause, or all that was wasted for it."""
-
-    cause: str
-    kind: str
-    """miss or waste."""
-    rows: tuple[RequestCost, ...]
-    tokens: int | None
-    """None where none of them tells."""
-    cost: Decimal | None
-    avoidable: bool | None
-    """None where the log does not tell, or where some were and some were not."""
-    partly: bool = False
-    """Whether some were and some were not."""
-
-
-def losses_of(rows: Iterable[RequestCost]) -> list[Loss]:
-    """The misses and the waste by cause, the dearest first."""
-    of_cause: defaultdict[tuple[str, str], list[RequestCost]] = defaultdict(list)
-    for row in rows:
-        if row.miss is not None:
-            of_cause[row.miss.cause, "miss"].append(row)
-        if row.waste is not None:
-            of_cause[row.waste.cause, "waste"].append(row)
-    found = [_loss(cause, kind, own) for (cause, kind), own in of_cause.items()]
-    return sorted(found, key=lambda loss: (-(loss.cost or ZERO), loss.cause, loss.kind))
-
-
-def _loss(cause: str, kind: str, rows: Sequence[RequestCost]) -> Loss:
-    each = [found for row in rows if (found := row.miss if kind == "miss" else row.waste)]
-    tokens = [found.tokens for found in each if found.tokens is not None]
-    avoidable = {row.miss.avoidable for row in rows if row.miss} if kind == "miss" else {True}
-    return Loss(
-        cause=cause,
-        kind=kind,
-        rows=tuple(rows),
-        tokens=sum(tokens) if tokens else None,
-        cost=sum_of(found.cost for found in each),
-        avoidable=next(iter(avoidable)) if len(avoidable) == 1 else None,
-        partly=len(avoidable) > 1,
-    )
-
-
-def is_idle(row: RequestCost) -> bool:
-    """Whether a request lost its prefix to a pause."""
-    return row.miss is not None and CAUSES[row.miss.cause].is_idle
-
-
-class Bridge(Struct, frozen=True, kw_only=True):
-    """A way to keep entries alive over pauses, and what it would have been worth, in USD."""
-
-    extra: Decimal
-    """What it would have cost."""
-    saved: Decimal
-    """What it would have saved."""
-
-    @property
-    def pays(self) -> bool:
-        """Whether it would have saved more than it costs."""
-        return self.saved > self.extra
-
-
-class Idle(Struct, frozen=True, kw_only=True):
-    """What a log lost to pauses that were longer than the lifetime of its entries."""
-
-    pauses: int
-    cost: Decimal
-    """USD, all of them together."""
-    short: int
-    """Pauses of up to an hour in which nothing else changed: a longer lifetime bridges them."""
-    short_cost: Decimal
-    longest: int
-    """Pauses of an hour or more: no lifetime bridges them."""
-    longest_cost: Decimal
-    hour: Bridge
-    """Writing for an hour throughout the log."""
-    keep_alive: Bridge
-    """Reading the cached prefix again within each five minutes of a short pause."""
-
-
-def idle_of(replay: Ledger) -> Idle | None:
-    """What pauses cost; None where none is priced."""
-    lost = [(row, row.miss) for row in replay.rows if counts(row) and row.miss and is_idle(row)]
-    priced = [(row, miss) for row, miss in lost if miss.cost is not None]
-    if not priced:
-        return None
-    pauses = {row.number: _pause(replay, row) for row, _ in priced}
-    longest = {row.number: provider_of(row.request.model).longest for row, _ in priced}
-    long = [pair for pair in priced if (pauses[pair[0].number] or 0) >= longest[pair[0].number]]
-    short = [
-        (row, miss)
-        for row, miss in priced
-        if (pause := pauses[row.number]) is not None
-        and pause < longest[row.number]
-        and miss.avoidable
-    ]
-    saved = _costs(short)
-    return Idle(
-        pauses=len(priced),
-        cost=_costs(priced),
-        short=len(short),
-        short_cost=saved,
-        longest=len(long),
-        longest_cost=_costs(long),
-        hour=Bridge(extra=_premium(replay, {row.number: miss for row, miss in short}), saved=saved),
-        keep_alive=Bridge(
-            extra=sum((_kept(replay, row, pauses[row.number]) for row, _ in short), ZERO),
-            saved=saved,
-        ),
-    )
-
-
-def _costs(missed: Iterable[tuple[RequestCost, Miss]]) -> Decimal:
-    return sum((miss.cost or ZERO for _, miss in missed), ZERO)
-
-
-def _before(replay: Ledger, row: RequestCost) -> RequestCost | None:
-    return replay.by_place.get(row.compared - 1) if row.compared is not None else None
-
-
-def _pause(replay: Ledger, row: RequestCost) -> float | None:
-    """Seconds from the start of the request before to the start of this one."""
-    before = _before(replay, row)
-    if before is None or before.request.at is None or row.request.at is None:
-        return None
-    return (row.request.at - before.request.at).total_seconds()
-
-
-def _premium(replay: Ledger, bridged: dict[int, Miss]) -> Decimal:
-    """What all five-minute writes of the log would have cost more for an hour, but for those that would
-    not have been needed."""
-    total = ZERO
-    for row in replay.rows:
-        usage = row.counters
-        rates = find_rates(row.tariff, usage.input) if usage is not None and counts(row) else None
-        if usage is None or rates is None or not rates.cache_write_1h or not rates.cache_write_5m:
-            continue
-        miss = bridged.get(row.number)
-        written = max(0, usage.cache_write_5m - ((miss.tokens or 0) if miss else 0))
-        total += written * (rates.cache_write_1h - rates.cache_write_5m) / MILLION
-    return total
-
-
-def _kept(replay: Ledger, row: RequestCost, pause: float | None) -> Decimal:
-    """What it would have cost to read a cached prefix again and again over a pause, each time before five
-    minutes are over."""
-    before, lost = _before(replay, row), (row.miss.tokens if row.miss else 0) or 0
-    usage = before.counters if before is not None else None
-    size = max(lost, usage.cache_read + usage.cache_write if usage is not None else 0)
-    read = Usage(uncached=0, cache_read=size, cache_write_5m=0, cache_write_1h=0)
-    times = int((pause or 0) // provider_of(row.request.model).shortest)
-    return times * (price(read, row.tariff) or ZERO)
-
-
-def advisors_of(row: RequestCost) -> Iterator[tuple[str, Usage, Decimal | None]]:
-    """The passes of advisors of a request: model, counters and cost of each."""
-    response = row.request.response
-    extra = extra_passes_of(row.request, row.tariff)
-    for each, (usage, tariff) in zip(response.extra_passes if response else (), extra, strict=True):
-        if each.kind == "advisor_message":
-            yield tariff.model, usage, price(usage, tariff)

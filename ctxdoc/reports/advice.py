@@ -40,7 +40,7 @@ def _pair_in_its_log(
     where they stand in two of several."""
     if len(logs) == 1:
         return None if logs[0] == "-" else (logs[0], *pair)
-    sources = [replay.by_place[number - 1].request.source for number in pair]
+    sources = [replay.by_index[number - 1].request.source for number in pair]
     if sources[0] != sources[1] or sources[0] not in logs:
         return None
     inside = [row.number for row in replay.rows if row.request.source == sources[0]]

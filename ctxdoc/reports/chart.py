@@ -17,7 +17,7 @@ MOST_BARS = 400
 
 def chart_of(replay: Ledger) -> Chart | None:
     """The chart of all requests with counters, in time order; None where there is none."""
-    every = (replay.by_place[place] for place in replay.order)
+    every = (replay.by_index[index] for index in replay.order)
     rows = [row for row in every if row.counters is not None]
     if not rows:
         return None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from ctxdoc.ledger.losses import Loss, losses_of
 from ctxdoc.ledger.request_cost import RequestCost
-from ctxdoc.ledger.totals import Loss, losses_of
 from ctxdoc.outputs.numbers import counted, money_text, tokens_text
 from ctxdoc.outputs.report import Notes, Part, Table
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ctxdoc.ledger.advice import Advice, advise
 from ctxdoc.ledger.ledger import Ledger
-from ctxdoc.ledger.totals import idle_of, totals_of
+from ctxdoc.ledger.pauses import idle_of
+from ctxdoc.ledger.totals import totals_of
 from ctxdoc.outputs.numbers import counted
 from ctxdoc.outputs.report import Fields, Notes, Part, Report
 from ctxdoc.reports.advice import advice_rows

@@ -5,7 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 
 from ctxdoc.ledger.ledger import Ledger
-from ctxdoc.ledger.totals import Idle, Totals
+from ctxdoc.ledger.pauses import Idle
+from ctxdoc.ledger.totals import Totals
 from ctxdoc.outputs.numbers import counted, money_text, share_text
 from ctxdoc.outputs.report import Headline
 

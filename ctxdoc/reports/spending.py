@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from ctxdoc.ledger.advice import bridge_text
 from ctxdoc.ledger.fidelity import Fidelity
 from ctxdoc.ledger.ledger import Ledger
+from ctxdoc.ledger.pauses import Idle
 from ctxdoc.ledger.request_cost import RequestCost
-from ctxdoc.ledger.totals import Idle, Sum, Tokens, Totals
+from ctxdoc.ledger.totals import Sum, Tokens, Totals
 from ctxdoc.outputs.numbers import counted, money_text, share_text
 from ctxdoc.outputs.report import Row as Line
 from ctxdoc.reports.growth import growth_rows

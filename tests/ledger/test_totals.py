@@ -17,7 +17,9 @@ from ctxdoc.gate.limits import LIMITS
 from ctxdoc.ledger.advice import advise
 from ctxdoc.ledger.forecast import falls_of, forecast
 from ctxdoc.ledger.ledger import Ledger, replay
-from ctxdoc.ledger.totals import idle_of, losses_of, totals_of
+from ctxdoc.ledger.losses import losses_of
+from ctxdoc.ledger.pauses import idle_of
+from ctxdoc.ledger.totals import totals_of
 from ctxdoc.reading.load import read_log
 from ctxdoc.reports.json.replay import replay_json
 from ctxdoc.reports.replay import replay_report

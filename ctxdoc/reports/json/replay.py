@@ -11,11 +11,9 @@ from ctxdoc.ledger.advice import Advice
 from ctxdoc.ledger.fidelity import Fidelity
 from ctxdoc.ledger.forecast import Falls, falls_of, forecast
 from ctxdoc.ledger.ledger import Grown, Ledger
+from ctxdoc.ledger.losses import losses_of
 from ctxdoc.ledger.request_cost import RequestCost
-from ctxdoc.ledger.totals import (
-    losses_of,
-    totals_of,
-)
+from ctxdoc.ledger.totals import totals_of
 from ctxdoc.outputs.numbers import money_json
 from ctxdoc.reports.blocks import kind_name, label_of, unused_names
 from ctxdoc.reports.json.request import request_json

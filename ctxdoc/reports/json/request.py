@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ctxdoc.ledger.ledger import Ledger
-from ctxdoc.ledger.request_cost import Accounting, BelowMinimum, RequestCost
-from ctxdoc.ledger.totals import (
-    PARTS,
-    advisors_of,
-)
+from ctxdoc.ledger.request_cost import Accounting, BelowMinimum, RequestCost, advisors_of
+from ctxdoc.ledger.totals import PARTS
 from ctxdoc.outputs.numbers import money_json
 from ctxdoc.outputs.report import Cell, Records
 from ctxdoc.reports.quoted import said

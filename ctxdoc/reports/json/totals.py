@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 from ctxdoc.ledger.ledger import Ledger
+from ctxdoc.ledger.pauses import Bridge, idle_of
 from ctxdoc.ledger.request_cost import RequestCost
 from ctxdoc.ledger.totals import (
     PARTS,
     Basis,
-    Bridge,
     Sum,
-    idle_of,
     totals_of,
 )
 from ctxdoc.outputs.numbers import money_json
