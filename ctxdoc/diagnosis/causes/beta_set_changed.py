@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from ctxdoc.diagnosis.case import Case, Confidence, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
-from ctxdoc.diagnosis.evidence import beta_change
+from ctxdoc.diagnosis.surroundings import beta_change
 
 
 def _match(case: Case) -> Match | None:

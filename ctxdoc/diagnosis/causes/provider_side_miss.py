@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from ctxdoc.diagnosis.case import Case, Confidence, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
-from ctxdoc.diagnosis.evidence import beta_change, unseen
+from ctxdoc.diagnosis.surroundings import beta_change, unseen
 from ctxdoc.diagnosis.undocumented import undocumented_changes
 
 LOOK = (

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from ctxdoc.diagnosis.case import Case, Part
 from ctxdoc.diagnosis.cause import Cause, Group, Match
-from ctxdoc.diagnosis.evidence import place_change
+from ctxdoc.diagnosis.surroundings import place_change
 
 
 def _match(case: Case) -> Match | None:
