@@ -256,6 +256,26 @@ def simulating(folder: Path) -> Iterator[tuple[str, float, float, str]]:
     yield f"simulate {size:.0f} MB, 8 strategies", seconds, peak, figures
 
 
+LONG = TIMED.format(
+    imports="""
+from ctxdoc.simulation.history.from_numbers import Shape, made_session
+from ctxdoc.simulation.placements import PLACEMENTS
+from ctxdoc.simulation.run import Simulation
+from ctxdoc.simulation.strategies.spec import parse_specs
+simulation = Simulation(made_session(Shape(prefix=3_000, per_turn=25, turns=5_000)))
+""",
+    work='simulation.rows(parse_specs(sys.argv[1]), [PLACEMENTS["rolling"]])',
+)
+"""One conversation of 5,000 requests, each of 25 tokens more: two messages of three blocks."""
+
+
+def long_conversations() -> Iterator[tuple[str, float, float, str]]:
+    """What each request has in common with the one before it has to cost next to nothing."""
+    for name in ("keep", "window", "budget_window"):
+        seconds, peak = timed(LONG, Path(name))
+        yield f"simulate 5,000 requests, {name}", seconds, peak, "at most 5 s"
+
+
 def rows(folder: Path) -> Iterator[tuple[str, float, float, str]]:
     """Name, seconds, megabytes, and the limit that the row is held against."""
     python = sys.executable
@@ -274,6 +294,7 @@ def rows(folder: Path) -> Iterator[tuple[str, float, float, str]]:
     yield "ctxdoc --help", help_seconds, peak, f"under 2 x reference = {2 * reference:.2f} s"
     yield from reading(folder)
     yield from simulating(folder)
+    yield from long_conversations()
     yield from replaying(folder)
 
 
