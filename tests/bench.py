@@ -293,6 +293,26 @@ def processes(folder: Path) -> Iterator[tuple[str, float, float, str]]:
     )
 
 
+LONG = TIMED.format(
+    imports="""
+from ctxdoc.simulation.history.from_numbers import Shape, made_session
+from ctxdoc.simulation.placements import PLACEMENTS
+from ctxdoc.simulation.run import Simulation
+from ctxdoc.simulation.strategies.spec import parse_specs
+simulation = Simulation(made_session(Shape(prefix=3_000, per_turn=25, turns=5_000)))
+""",
+    work='simulation.rows(parse_specs(sys.argv[1]), [PLACEMENTS["rolling"]])',
+)
+"""One conversation of 5,000 requests, each of 25 tokens more: two messages of three blocks."""
+
+
+def long_conversations() -> Iterator[tuple[str, float, float, str]]:
+    """What each request has in common with the one before it has to cost next to nothing."""
+    for name in ("keep", "window", "budget_window"):
+        seconds, peak = timed(LONG, Path(name))
+        yield f"simulate 5,000 requests, {name}", seconds, peak, "at most 5 s"
+
+
 def rows(folder: Path) -> Iterator[tuple[str, float, float, str]]:
     """Name, seconds, megabytes, and the limit that the row is held against."""
     python = sys.executable
@@ -312,6 +332,7 @@ def rows(folder: Path) -> Iterator[tuple[str, float, float, str]]:
     yield from processes(folder)
     yield from reading(folder)
     yield from simulating(folder)
+    yield from long_conversations()
     yield from replaying(folder)
 
 

@@ -13,6 +13,9 @@ from ctxdoc.simulation.history.messages import Message
 def common_start(one: Sequence[Message], two: Sequence[Message]) -> int:
     """How many leading messages are the same."""
     low, high = 0, min(len(one), len(two))
+    if not high or one[0] is not two[0]:
+        # A window begins with another message each time: nothing has to be copied to tell.
+        return 0
     if one[:high] == two[:high]:
         return high
     # Lists of the same messages are compared in a moment: halving is quicker than looking at each.

@@ -20,6 +20,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
+from ctxdoc.simulation.history.messages import Message
 from ctxdoc.simulation.history.totals import Totals, first_within
 from ctxdoc.simulation.strategies.base import Definition, History, Outgoing, prompt
 
@@ -34,7 +35,9 @@ class BudgetWindow(Struct, frozen=True):
         totals = memory if isinstance(memory, Totals) else Totals()
         totals.go_on(history.messages)
         runs = [*self._runs(totals, self.max_tokens - history.head.size)]
-        kept = [message for run in reversed(runs) for message in history.messages[run]]
+        kept: list[Message] = []
+        for run in reversed(runs):
+            kept += history.messages[run]
         return Outgoing(messages=kept, memory=totals)
 
     def _runs(self, totals: Totals, left: int) -> Iterator[slice]:
