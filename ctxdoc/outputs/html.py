@@ -80,7 +80,7 @@ def _lines(part: Part) -> Iterator[str]:
     match part:
         case Headline():
             yield f'<h1><b class="{part.tone}">{_text(part.word)}</b>{_text(part.text)}</h1>'
-            yield from [f'<p class="dim">{_text(part.under)}</p>'] if part.under else []
+            yield from _paragraph(part.under)
         case Fields():
             yield from ("<dl>", *map(_field, part.rows), "</dl>")
         case Snippet():
@@ -93,6 +93,10 @@ def _lines(part: Part) -> Iterator[str]:
             yield from ("<ul>", *map(_item, part.lines), "</ul>")
         case Chart() | Curves() | Heat():
             yield from (*_title(part.title), _drawing(part))
+
+
+def _paragraph(text: str) -> list[str]:
+    return [f'<p class="dim">{_text(text)}</p>'] if text else []
 
 
 def _title(title: str) -> list[str]:
@@ -110,11 +114,7 @@ def _item(line: str) -> str:
 
 
 def _table(columns: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> Iterator[str]:
-    numeric = [
-        bool(rows) and all(re.match(r"[-+]?[<$]?\d|-$|$", row[i]) for row in rows)
-        for i in range(len(columns))
-    ]
-    marks = [' class="n"' if right else "" for right in numeric]
+    marks = [' class="n"' if _is_numeric(index, rows) else "" for index in range(len(columns))]
     yield '<div class="wide"><table><thead><tr>'
     yield "".join(f"<th{m}>{_text(c)}</th>" for m, c in zip(marks, columns, strict=True))
     yield "</tr></thead><tbody>"
@@ -122,6 +122,11 @@ def _table(columns: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> Itera
         cells = zip(marks, row, strict=True)
         yield "<tr>" + "".join(f"<td{m}>{_text(cell)}</td>" for m, cell in cells) + "</tr>"
     yield "</tbody></table></div>"
+
+
+def _is_numeric(index: int, rows: tuple[tuple[str, ...], ...]) -> bool:
+    """Whether a column holds numbers, or nothing: then its figures stand below each other."""
+    return bool(rows) and all(re.match(r"[-+]?[<$]?\d|-$|$", row[index]) for row in rows)
 
 
 def _rows(records: Records) -> Iterator[str]:

@@ -31,21 +31,31 @@ def _lines(part: Part) -> Iterator[str]:
     match part:
         case Headline():
             yield f"**{part.word}** {_escaped(part.text)}"
-            yield from [f"\n{_escaped(part.under)}"] if part.under else []
+            yield from _written("\n{}", part.under)
         case Fields():
             yield from map(_field, part.rows)
         case Snippet():
             yield from _snippet(part)
         case Table():
-            yield from [f"### {_escaped(part.title)}\n"] if part.title else []
-            yield from map(_row, (part.columns, tuple("---" for _ in part.columns), *part.rows))
+            yield from _written("### {}\n", part.title)
+            yield from map(_row, (part.columns, ("---",) * len(part.columns), *part.rows))
         case Notes():
-            yield from [f"**{_escaped(part.title)}**\n"] if part.title else []
-            yield from (f"- {_escaped(line)}" for line in part.lines)
+            yield from _written("**{}**\n", part.title)
+            yield from map(_item, part.lines)
         case Chart() | Curves() | Heat():
             # An issue shows no file of its own; --plot draws one.
             return
     yield ""
+
+
+def _written(form: str, text: str) -> Iterator[str]:
+    """A text in its form; nothing where there is none, which a form alone would not be."""
+    if text:
+        yield form.format(_escaped(text))
+
+
+def _item(line: str) -> str:
+    return f"- {_escaped(line)}"
 
 
 def _field(row: Row) -> str:

@@ -80,9 +80,9 @@ def _curves_figure(chart: Curves) -> Figure:
     panels = figure.subplots(len(chart.panels), 1, sharex=True, squeeze=False)
     for row, panel in zip(panels, chart.panels, strict=True):
         axes = row[0]
-        for place, curve in enumerate(panel.curves):
-            color = CURVES[place % len(CURVES)]
-            dash = CURVE_DASHES[place % len(CURVE_DASHES)]
+        for index, curve in enumerate(panel.curves):
+            color = CURVES[index % len(CURVES)]
+            dash = CURVE_DASHES[index % len(CURVE_DASHES)]
             mark = "o" if chart.steps and len(curve.xs) <= HATCHED else None
             axes.plot(
                 curve.xs, curve.ys, ls=dash, color=color, lw=1.6, marker=mark, ms=3,
@@ -169,6 +169,10 @@ def _draw_strip(axes: Axes, chart: Chart) -> None:
     axes.set_xlim(0.4, max(at, default=1) + 0.6 * chart.each)
     _dress(axes)
     axes.yaxis.set_major_formatter(_thousands)
+    _name_parts(axes)
+
+
+def _name_parts(axes: Axes) -> None:
     handles, labels = axes.get_legend_handles_labels()
     # The parts of a bar first: matplotlib puts lines ahead of them.
     first = [label for _, label, _, _ in PARTS]
@@ -190,9 +194,9 @@ def _draw_laws(axes: Axes, bars: Sequence[Bar]) -> None:
     for bar in bars:
         if bar.law is not None:
             lines[bar.stretch].append((bar.at, bar.law))
-    for place, points in enumerate(lines.values()):
+    for index, points in enumerate(lines.values()):
         xs, ys = zip(*points, strict=True)
-        axes.plot(xs, ys, color=INK, lw=1.2, label="" if place else "law: P + a·k")
+        axes.plot(xs, ys, color=INK, lw=1.2, label="" if index else "law: P + a·k")
 
 
 def _draw_marks(axes: Axes, bars: Sequence[Bar], tops: Sequence[float]) -> None:
@@ -202,14 +206,13 @@ def _draw_marks(axes: Axes, bars: Sequence[Bar], tops: Sequence[float]) -> None:
     if len(counts) > MOST_CAUSES:
         named[-1] = OTHERS
     lift = max(tops, default=0) * 0.04
-    for place, cause in enumerate(named):
-        spots = [
-            (bar.at, top + lift)
-            for bar, top in zip(bars, tops, strict=True)
-            if bar.mark and (bar.mark if bar.mark in named else OTHERS) == cause
-        ]
-        xs, ys = zip(*spots, strict=True)
-        marker = MARKERS[place % len(MARKERS)]
+    spots: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
+    for bar, top in zip(bars, tops, strict=True):
+        if bar.mark:
+            spots[bar.mark if bar.mark in named else OTHERS].append((bar.at, top + lift))
+    for index, cause in enumerate(named):
+        xs, ys = zip(*spots[cause], strict=True)
+        marker = MARKERS[index % len(MARKERS)]
         axes.scatter(xs, ys, s=22, marker=marker, color=INK, label=f"miss: {cause}", zorder=3)
 
 

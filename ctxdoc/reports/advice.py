@@ -14,8 +14,8 @@ from ctxdoc.outputs.report import Row as Line
 
 def advice_rows(replay: Ledger, advice: Sequence[Advice], logs: Sequence[str]) -> Iterator[Line]:
     """Steps to take, the dearest first, each with what it is worth."""
-    for place, item in enumerate(advice, start=1):
-        yield Line("" if place > 1 else "To do", f"{place}. {item.what}", strong=True)
+    for number, item in enumerate(advice, start=1):
+        yield Line("" if number > 1 else "To do", f"{number}. {item.what}", strong=True)
         word = "lost" if item.is_lost else "these cost"
         yield Line("", f"   {word} {money_text(item.cost)} · {item.why}")
         command = _command(replay, item, logs)

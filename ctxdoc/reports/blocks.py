@@ -8,7 +8,7 @@ from decimal import Decimal
 from msgspec import Struct
 
 from ctxdoc.ledger.advice import unused_tools
-from ctxdoc.ledger.block_costs import Block, Blocks
+from ctxdoc.ledger.block_costs import Block, Blocks, Sort
 from ctxdoc.ledger.ledger import Ledger
 from ctxdoc.outputs.printable import visible
 from ctxdoc.prompt.segments import Segment
@@ -51,16 +51,21 @@ def kinds_of(blocks: Blocks) -> list[Kind]:
 def kind_name(block: Block) -> str:
     """What a block is, as people say it."""
     sort = block.sort
-    if sort.section is Section.TOOLS:
-        return "tool definitions"
-    if sort.section is Section.SYSTEM:
-        return "system prompt"
+    if sort.section in OF_SECTION:
+        return OF_SECTION[sort.section]
+    # A result that holds an image is dear for the image.
     if sort.pictured:
         return "images"
-    if sort.kind.endswith("tool_result"):
-        return "tool results"
-    if sort.kind.endswith("tool_use"):
-        return "tool calls"
+    named = (name for ending, name in OF_ENDING.items() if sort.kind.endswith(ending))
+    return next(named, None) or _of_message(sort)
+
+
+OF_SECTION = {Section.TOOLS: "tool definitions", Section.SYSTEM: "system prompt"}
+OF_ENDING = {"tool_result": "tool results", "tool_use": "tool calls"}
+"""End of a kind → name: those of server tools and MCP begin with more."""
+
+
+def _of_message(sort: Sort) -> str:
     if "thinking" in sort.kind:
         return "thinking"
     if sort.kind == "text":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from itertools import accumulate
+from itertools import accumulate, chain
 
 from ctxdoc.ledger.ledger import Ledger
 from ctxdoc.ledger.request_cost import RequestCost
@@ -35,18 +35,27 @@ def chart_of(replay: Ledger) -> Chart | None:
 
 def _bar(first: int, group: Sequence[RequestCost], laws: dict[int, tuple[float, int]]) -> Bar:
     usages = [row.counters for row in group if row.counters is not None]
-    law = [laws[row.number] for row in group if row.number in laws]
-    stretches = {stretch for _, stretch in law}
     missed = [row.miss for row in group if row.miss is not None]
+    law, stretch = _law_of(group, laws)
     return Bar(
         at=first + (len(group) - 1) / 2,
         read=_mean(usages, "cache_read"),
         written=_mean(usages, "cache_write"),
         uncached=_mean(usages, "uncached"),
-        law=sum(size for size, _ in law) / len(law) if len(stretches) == 1 else None,
-        stretch=max(stretches, default=0),
+        law=law,
+        stretch=stretch,
         mark=max(missed, key=lambda miss: miss.tokens or 0).cause if missed else "",
     )
+
+
+def _law_of(
+    group: Sequence[RequestCost], laws: dict[int, tuple[float, int]]
+) -> tuple[float | None, int]:
+    """The law at a bar, and the stretch it is of; a bar over two stretches has none to go through."""
+    law = [laws[row.number] for row in group if row.number in laws]
+    stretches = {stretch for _, stretch in law}
+    mean = sum(size for size, _ in law) / len(law) if len(stretches) == 1 else None
+    return mean, max(stretches, default=0)
 
 
 def _mean(usages: Sequence[Usage], name: str) -> float:
@@ -64,13 +73,12 @@ def _laws(replay: Ledger) -> Iterator[tuple[int, tuple[float, int]]]:
 
 def _lines(groups: Sequence[Sequence[RequestCost]]) -> Iterator[Line]:
     """Cumulated costs; a line is left out where none of its costs is known."""
-    lines = dict(LINES)
-    if not _is_bound_whole(groups):
-        # A bound of fewer requests than were paid would lie too low.
-        del lines["oracle (bound)"]
-    for label, name in lines.items():
+    # A bound of fewer requests than were paid would lie too low.
+    left_out = () if _is_bound_whole(groups) else ("oracle (bound)",)
+    for label, name in LINES.items():
         costs = [[getattr(row, name) for row in group] for group in groups]
-        if any(cost is not None for group in costs for cost in group):
+        is_known = any(cost is not None for cost in chain.from_iterable(costs))
+        if is_known and label not in left_out:
             yield Line(label=label, values=tuple(accumulate(map(_sum, costs))))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ctxdoc.diagnosis.api_word import api_word
 from ctxdoc.diagnosis.causes import Group
@@ -13,6 +13,7 @@ from ctxdoc.diagnosis.find import Finding
 from ctxdoc.diagnosis.loss import wasted_tokens
 from ctxdoc.outputs.numbers import money_text, tokens_text
 from ctxdoc.outputs.report import Fields, Headline, Notes, Part, Report, Row, Table
+from ctxdoc.prompt.diff import Difference
 from ctxdoc.reports.excerpt import snippet_of
 from ctxdoc.reports.json.diagnose import diagnosis_json
 from ctxdoc.reports.quoted import said
@@ -52,24 +53,30 @@ def _parts(found: Diagnosis, excerpts: bool) -> Iterator[Part]:
     )
     place = found.first_difference if _shows_place(found) else None
     if place is not None:
-        byte = f", byte {place.byte:,}" if place.byte is not None else ""
-        where = f"{place.pointer}{byte} ({SECTION_NAMES[place.section]})"
-        yield Fields((Row("Where", where, strong=True),))
-        if excerpts:
-            yield snippet_of(place)
+        yield from _place_parts(place, excerpts)
     yield Fields(tuple(_main_rows(found, excerpts)))
     yield Fields(tuple(_step_rows(found)))
     if found.comparison is not None:
         yield _comparison_table(found)
-        if found.comparison.more:
-            yield Notes("What else changed", found.comparison.more)
+        yield from _notes("What else changed", found.comparison.more)
     if not found.case.alone:
         yield Fields(tuple(_token_rows(found)))
-    if found.also:
-        yield Notes("Also true", tuple(_finding_line(f, excerpts) for f in found.also))
-    if found.notes:
-        yield Notes("Not checked, or assumed", found.notes)
+    yield from _notes("Also true", [_finding_line(each, excerpts) for each in found.also])
+    yield from _notes("Not checked, or assumed", found.notes)
     yield Notes("More", (f"ctxdoc explain {found.finding.cause.id}",))
+
+
+def _notes(title: str, lines: Sequence[str]) -> Iterator[Part]:
+    if lines:
+        yield Notes(title, tuple(lines))
+
+
+def _place_parts(place: Difference, excerpts: bool) -> Iterator[Part]:
+    byte = f", byte {place.byte:,}" if place.byte is not None else ""
+    where = f"{place.pointer}{byte} ({SECTION_NAMES[place.section]})"
+    yield Fields((Row("Where", where, strong=True),))
+    if excerpts:
+        yield snippet_of(place)
 
 
 def _shows_place(found: Diagnosis) -> bool:
@@ -138,16 +145,23 @@ def _money(found: Diagnosis) -> str:
         right = money_text(cost.corrected)
         return f"{money_text(cost.paid)} as reported, {right} without the tokens that are counted twice"
     approximately = "" if found.cost_origin is Origin.REPORTED else f", {found.cost_origin}"
-    again = wasted_tokens(found.case, found.finding.cause.id) if found.finding.avoidable else None
-    if again and found.lost is not None and not found.case.is_loss:
-        paid = f"{money_text(cost.paid)} for this request{approximately}"
-        return f"{paid}; {again:,} tokens of it were sent before, and are paid again"
     if found.lost is None or not found.case.is_loss:
-        return f"{money_text(cost.paid)} for this request{approximately}; nothing lost"
+        paid = f"{money_text(cost.paid)} for this request{approximately}"
+        again = _paid_again(found)
+        if again:
+            return f"{paid}; {again:,} tokens of it were sent before, and are paid again"
+        return f"{paid}; nothing lost"
     return (
         f"{money_text(cost.lost)} lost on this request: {money_text(cost.paid)} paid, "
         f"{money_text(cost.if_hit)} had it been read{approximately}"
     )
+
+
+def _paid_again(found: Diagnosis) -> int | None:
+    """Tokens that were sent before and never cached, where something can be done about it."""
+    if found.lost is None or not found.finding.avoidable:
+        return None
+    return wasted_tokens(found.case, found.finding.cause.id)
 
 
 def _step_rows(found: Diagnosis) -> Iterator[Row]:

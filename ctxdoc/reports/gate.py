@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 
+from ctxdoc.gate.baseline import PrefixChange
 from ctxdoc.gate.checks import Breach, GateOutcome, Verdict
 from ctxdoc.gate.surroundings import SURROUNDINGS
 from ctxdoc.outputs.numbers import counted, money_text, tokens_text
@@ -49,48 +50,50 @@ def _parts(gated: GateOutcome, excerpts: bool) -> Iterator[Part]:
         if breach.breaks:
             yield from _breach(breach, excerpts)
     for changed in gated.changed:
-        yield Fields(
-            (
-                Row("Baseline", gated.baseline, strong=True),
-                *(Row("", one_line(line)) for line in changed.lines),
-                *invalidated_rows(changed.invalidates),
-            )
-        )
+        yield _changed(changed, gated.baseline)
     yield _table(gated)
-    told = [breach for breach in gated.breaches if not breach.breaks]
-    if told:
-        yield Notes(
-            "Told, and no limit", tuple(_told(breach, excerpts, gated.allowed) for breach in told)
-        )
-    if gated.not_checked:
-        yield Notes("Not checked, because", gated.not_checked)
-    more = tuple(_more(gated))
-    if more:
-        yield Notes("More", more)
+    told = [each for each in gated.breaches if not each.breaks]
+    yield from _notes(
+        "Told, and no limit", [_told(breach, excerpts, gated.allowed) for breach in told]
+    )
+    yield from _notes("Not checked, because", gated.not_checked)
+    yield from _notes("More", list(_more(gated)))
+
+
+def _notes(title: str, lines: Sequence[str]) -> Iterator[Part]:
+    if lines:
+        yield Notes(title, tuple(lines))
+
+
+def _changed(changed: PrefixChange, baseline: str) -> Fields:
+    lines = (Row("", one_line(line)) for line in changed.lines)
+    lost = invalidated_rows(changed.invalidates)
+    return Fields((Row("Baseline", baseline, strong=True), *lines, *lost))
 
 
 def _breach(breach: Breach, excerpts: bool) -> Iterator[Part]:
     yield Fields((Row("Where", where_text(breach), strong=True),))
     if breach.place is not None and excerpts:
         yield snippet_of(breach.place)
+    yield Fields(tuple(_breach_rows(breach, excerpts)))
+
+
+def _breach_rows(breach: Breach, excerpts: bool) -> Iterator[Row]:
     cause = breach.cause
-    rows = [
-        Row("Cause", f"{cause.id} ({breach.confidence}): {cause.title}", strong=True),
-        Row("", said(breach.explanation, excerpts)),
-    ]
+    yield Row("Cause", f"{cause.id} ({breach.confidence}): {cause.title}", strong=True)
+    yield Row("", said(breach.explanation, excerpts))
     if breach.surroundings:
-        names = ", ".join(TITLES[name] for name in breach.surroundings)
-        rows.append(Row("Changed", names))
+        yield Row("Changed", ", ".join(TITLES[name] for name in breach.surroundings))
     if breach.requests:
-        rows.append(Row("Requests", _requests(breach)))
+        yield Row("Requests", _requests(breach))
     if breach.cost is not None:
-        rows.append(Row("Money", f"{money_text(breach.cost)} lost"))
-    rows.append(Row("Fix", breach.advice or cause.fix, strong=True))
+        yield Row("Money", f"{money_text(breach.cost)} lost")
+    yield Row("Fix", breach.advice or cause.fix, strong=True)
+    # Standard input cannot be read again.
     if breach.pair is not None and breach.source != "-":
         pair = f"{breach.pair[0]},{breach.pair[1]}"
         command = f"ctxdoc diagnose {shlex.quote(breach.source)} --pair {pair}"
-        rows.append(Row("", command, is_command=True))
-    yield Fields(tuple(rows))
+        yield Row("", command, is_command=True)
 
 
 def _requests(breach: Breach) -> str:

@@ -39,12 +39,16 @@ def _tested(check: Check, gated: GateOutcome, excerpts: bool) -> CheckResult:
     if check.name == "baseline":
         lines += [line for changed in gated.changed for line in changed.lines]
     elif check.limit == 0 and not check.why:
-        lines += [
-            f"{where_text(breach)}: {breach.cause.id}: {said(breach.explanation, excerpts)}"
-            for breach in gated.breaches
-            if breach.breaks
-        ]
+        # A limit of 0 is broken by findings: each of them is told.
+        lines += _breaking(gated, excerpts)
     return CheckResult(name=check.name, verdict=str(check.verdict), text="\n".join(lines))
+
+
+def _breaking(gated: GateOutcome, excerpts: bool) -> Iterator[str]:
+    for breach in gated.breaches:
+        if breach.breaks:
+            why = said(breach.explanation, excerpts)
+            yield f"{where_text(breach)}: {breach.cause.id}: {why}"
 
 
 def _found(check: Check) -> str:

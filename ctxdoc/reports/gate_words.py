@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
-from ctxdoc.gate.checks import STABLE, Breach, GateOutcome, Verdict
+from ctxdoc.gate.checks import STABLE, Breach, Check, GateOutcome, Verdict
 from ctxdoc.gate.limits import Value
 from ctxdoc.outputs.numbers import counted, money_text
 from ctxdoc.outputs.printable import one_line
@@ -17,18 +17,22 @@ UNITS = {"requests": "request", "surroundings": "surrounding", "prefixes": "pref
 def summary_text(gated: GateOutcome) -> str:
     """The verdict in one sentence."""
     broken = [check for check in gated.checks if check.verdict is Verdict.BROKEN]
-    unchecked = [check for check in gated.checks if check.verdict is Verdict.UNCHECKED]
     if broken:
-        causes = dict.fromkeys(each.cause.id for each in gated.breaches if each.breaks)
-        names = [
-            f"{check.name} ({', '.join(causes)})" if check.name == STABLE else check.name
-            for check in broken
-        ]
-        return f"{len(broken)} of {counted(len(gated.checks), 'limit')} broken: {', '.join(names)}"
+        names = ", ".join(_broken_name(check, gated) for check in broken)
+        return f"{len(broken)} of {counted(len(gated.checks), 'limit')} broken: {names}"
+    unchecked = [check for check in gated.checks if check.verdict is Verdict.UNCHECKED]
     if unchecked:
         return f"{unchecked[0].name} could not be checked: {unchecked[0].why}"
     written = f"; {gated.baseline} is written" if gated.updated else ""
     return f"{counted(len(gated.checks), 'limit')} held{written}"
+
+
+def _broken_name(check: Check, gated: GateOutcome) -> str:
+    """A limit by its name; that of a stable prefix says nothing without the causes."""
+    if check.name != STABLE:
+        return check.name
+    causes = dict.fromkeys(each.cause.id for each in gated.breaches if each.breaks)
+    return f"{check.name} ({', '.join(causes)})"
 
 
 def where_text(breach: Breach) -> str:

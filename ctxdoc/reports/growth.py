@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from ctxdoc.ledger.forecast import Forecast, falls_of, forecast
@@ -21,33 +21,42 @@ SMALL = 0.01
 
 def growth_rows(replay: Ledger) -> Iterator[Row]:
     """The last stretches of the session that sent most, in time order, and how the last one goes on."""
+    stretches = _stretches_to_show(replay)
+    for index, line in enumerate(_growth_lines(replay, stretches)):
+        yield Row("" if index else "Growth", line)
+
+
+def _stretches_to_show(replay: Ledger) -> list[Grown]:
+    """Those of the session that sent most, without the ones that are small beside its longest."""
     of_session: defaultdict[str, list[Grown]] = defaultdict(list)
     for grown in replay.growth:
+        # A line through two points always fits.
         if grown.fit.turns > 2:
             of_session[grown.session].append(grown)
-    if not of_session:
+    own = max(of_session.values(), key=_sent, default=[])
+    most = max((grown.fit.recorded for grown in own), default=0)
+    shown = (grown for grown in own if grown.fit.recorded >= SMALL * most)
+    return sorted(shown, key=lambda grown: grown.rows[-1])
+
+
+def _sent(stretches: Sequence[Grown]) -> int:
+    return sum(grown.fit.recorded for grown in stretches)
+
+
+def _growth_lines(replay: Ledger, stretches: Sequence[Grown]) -> Iterator[str]:
+    if not stretches:
         return
-    name = max(of_session, key=lambda each: sum(g.fit.recorded for g in of_session[each]))
-    stretches = sorted(of_session[name], key=lambda grown: grown.rows[-1])
-    most = max(grown.fit.recorded for grown in stretches)
-    stretches = [grown for grown in stretches if grown.fit.recorded >= SMALL * most]
-    label = "Growth"
+    last = stretches[-1]
     if len(replay.sessions) > 1:
-        yield Row(
-            label, f"of {short_name(name)}, the session that sent most (--session shows another)"
-        )
-        label = ""
+        name = short_name(last.session)
+        yield f"of {name}, the session that sent most (--session shows another)"
     if len(stretches) > SHOWN:
         more = counted(len(stretches) - SHOWN, "earlier stretch")
-        yield Row(label, f"… {more} (--format json lists them)")
-        label = ""
+        yield f"… {more} (--format json lists them)"
     for grown in stretches[-SHOWN:]:
-        yield Row(label, _stretch(grown, replay.origin_of(grown)))
-        label = ""
-    last = stretches[-1]
+        yield _stretch(grown, replay.origin_of(grown))
     fall = falls_of(replay).get(last.rows)
-    for line in _outlook(last, forecast(last.fit, replay.grown_rows(last), fall)):
-        yield Row("", line)
+    yield from _outlook(last, forecast(last.fit, replay.grown_rows(last), fall))
 
 
 def _stretch(grown: Grown, origin: Origin) -> str:

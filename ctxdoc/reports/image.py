@@ -38,49 +38,63 @@ def image_report(asked: Sequence[AskedImage], bill: Bill, faults: Sequence[str] 
 
 def _parts(asked: Sequence[AskedImage], bill: Bill, faults: Sequence[str]) -> Iterator[Part]:
     sized = [each for each in asked if each.pages is None]
-    tokens = sum(bill.tokens(each) for each in sized)
-    edge, budget = TIERS[bill.rule.image_tier]
-    under = (
-        f"{bill.model}, {bill.rule.image_tier} resolution: at most {edge:,} px a side and {budget:,} "
-        f"tokens; ⌈w/{PATCH}⌉·⌈h/{PATCH}⌉ tokens"
-    )
-    rates = bill.rates
-    first = bill.cost(tokens, rates.input if rates else None)
     if sized:
-        text = f"{counted(len(sized), 'image')}: {tokens_text(tokens)} tokens"
-        text += f", {money_text(first)} to send" if first is not None else ""
-        yield Headline("IMAGES", "plain", text, under)
+        yield _headline(sized, bill)
     for each in asked:
-        yield from _pdf(each, bill) if each.pages is not None else _image(each, bill)
+        yield _image(each, bill) if each.pages is None else _pdf(each, bill)
     if faults:
         yield Notes("Warnings", tuple(faults))
     if sized:
         yield curve_of(sized, bill)
 
 
-def _image(each: AskedImage, bill: Bill) -> Iterator[Part]:
+def _headline(sized: Sequence[AskedImage], bill: Bill) -> Headline:
+    tokens = sum(map(bill.tokens, sized))
+    first = bill.cost(tokens, bill.rates.input if bill.rates else None)
+    text = f"{counted(len(sized), 'image')}: {tokens_text(tokens)} tokens"
+    text += f", {money_text(first)} to send" if first is not None else ""
+    edge, budget = TIERS[bill.rule.image_tier]
+    under = (
+        f"{bill.model}, {bill.rule.image_tier} resolution: at most {edge:,} px a side and {budget:,} "
+        f"tokens; ⌈w/{PATCH}⌉·⌈h/{PATCH}⌉ tokens"
+    )
+    return Headline("IMAGES", "plain", text, under)
+
+
+def _image(each: AskedImage, bill: Bill) -> Fields:
+    tokens, picture = bill.tokens(each), each.picture
+    kind = f" {picture.kind}, {picture.size:,} bytes" if picture else ""
+    lines = [
+        Line("Image", f"{each.source}{kind}", strong=True),
+        Line("Size", f"{each.width:,} × {each.height:,}; {_sent(each, bill)}"),
+        Line("Tokens", _tokens(each, bill)),
+    ]
+    if each.counted is not None:
+        lines.append(Line("Counted", f"{each.counted:,} by the API"))
+    lines.append(Line("Money", _money(tokens, bill)))
+    lines += [Line("", note) for note in (*each.warnings, *each.notes)]
+    lines += [Line("" if n else "Smaller", text) for n, text in enumerate(_smaller(each, bill))]
+    return Fields(tuple(lines))
+
+
+def _sent(each: AskedImage, bill: Bill) -> str:
+    width, height = resized(each.width, each.height, bill.rule.image_tier)
+    if (width, height) == (each.width, each.height):
+        return "sent as it is"
+    return f"the API makes it {width:,} × {height:,}"
+
+
+def _tokens(each: AskedImage, bill: Bill) -> str:
+    """The count with its two factors, and what other rules would say."""
     tier, tokens = bill.rule.image_tier, bill.tokens(each)
     width, height = resized(each.width, each.height, tier)
-    kept = (width, height) == (each.width, each.height)
-    sent = "sent as it is" if kept else f"the API makes it {width:,} × {height:,}"
-    kind = f" {each.picture.kind}, {each.picture.size:,} bytes" if each.picture else ""
     columns, rows = -(-width // PATCH), -(-height // PATCH)
     other = "high" if tier == "standard" else "standard"
-    lines = [
-        Line("Image", f"{each.source}{kind}" if each.picture else each.source, strong=True),
-        Line("Size", f"{each.width:,} × {each.height:,}; {sent}"),
-        Line(
-            "Tokens",
-            f"{columns} · {rows} = {tokens:,} ({other} resolution: "
-            f"{image_tokens(each.width, each.height, other):,}; the old rule w·h/750 says "
-            f"{old_tokens(each.width, each.height):,})",
-        ),
-        *([] if each.counted is None else [Line("Counted", f"{each.counted:,} by the API")]),
-        Line("Money", _money(tokens, bill)),
-        *(Line("", note) for note in (*each.warnings, *each.notes)),
-    ]
-    lines += [Line("Smaller" if not n else "", text) for n, text in enumerate(_smaller(each, bill))]
-    yield Fields(tuple(lines))
+    return (
+        f"{columns} · {rows} = {tokens:,} ({other} resolution: "
+        f"{image_tokens(each.width, each.height, other):,}; the old rule w·h/750 says "
+        f"{old_tokens(each.width, each.height):,})"
+    )
 
 
 def _money(tokens: int, bill: Bill) -> str:
@@ -121,19 +135,15 @@ def _size(size: Smaller) -> str:
     return f"{size.width:,} × {size.height:,}"
 
 
-def _pdf(each: AskedImage, bill: Bill) -> Iterator[Part]:
+def _pdf(each: AskedImage, bill: Bill) -> Fields:
     pages = each.pages or 0
     budget = TIERS[bill.rule.image_tier][1]
     low, high = PDF_TEXT
-    yield Fields(
-        (
-            Line("PDF", each.source, strong=True),
-            Line(
-                "Tokens",
-                f"{counted(pages, 'page')}: about {pages * low:,} to {pages * high:,} of text, and "
-                f"each page as an image of at most {budget:,}: up to {pages * (high + budget):,} "
-                "(estimated; pdf-support page, 2026-08-22)",
-            ),
-            *(Line("", note) for note in (*each.warnings, *each.notes)),
-        )
+    # A page is billed twice: as its text, and as an image of it.
+    tokens = (
+        f"{counted(pages, 'page')}: about {pages * low:,} to {pages * high:,} of text, and "
+        f"each page as an image of at most {budget:,}: up to {pages * (high + budget):,} "
+        "(estimated; pdf-support page, 2026-08-22)"
     )
+    notes = (Line("", note) for note in (*each.warnings, *each.notes))
+    return Fields((Line("PDF", each.source, strong=True), Line("Tokens", tokens), *notes))

@@ -19,16 +19,19 @@ def below_rows(rows: Sequence[RequestCost]) -> Iterator[Line]:
     for row in rows:
         if row.below is not None and not row.repeated:
             of_model[short_model_id(row.request.model), row.below.minimum].append(row)
-    for place, ((model, minimum), own) in enumerate(of_model.items()):
-        missing = [row.below.missing for row in own if row.below]
-        verb = "marks" if len(own) == 1 else "mark"
-        least, most = min(missing), max(missing)
-        lack = f"{most:,}" if least == most else f"{least:,} to {most:,}"
-        yield Line(
-            "" if place else "Minimum",
-            f"{counted(len(own), 'request')} {verb} a prefix that {model or 'the model'} does not cache: it "
-            f"is {lack} tokens short of {minimum:,} ({numbers_text(own)})",
-        )
+    for index, ((model, minimum), own) in enumerate(of_model.items()):
+        yield Line("" if index else "Minimum", _below_text(model, minimum, own))
+
+
+def _below_text(model: str, minimum: int, rows: Sequence[RequestCost]) -> str:
+    missing = [row.below.missing for row in rows if row.below]
+    least, most = min(missing), max(missing)
+    lack = f"{most:,}" if least == most else f"{least:,} to {most:,}"
+    verb = "marks" if len(rows) == 1 else "mark"
+    return (
+        f"{counted(len(rows), 'request')} {verb} a prefix that {model or 'the model'} does not cache: it "
+        f"is {lack} tokens short of {minimum:,} ({numbers_text(rows)})"
+    )
 
 
 def accounting_rows(rows: Sequence[RequestCost], totals: Totals) -> Iterator[Line]:
@@ -37,12 +40,23 @@ def accounting_rows(rows: Sequence[RequestCost], totals: Totals) -> Iterator[Lin
     for row in rows:
         if row.accounting is not None and not row.repeated:
             kinds[row.accounting.cause].append(row)
-    for place, (name, own) in enumerate(kinds.items()):
-        first = own[0].accounting
-        sure = f" ({first.confidence})" if first is not None else ""
-        text = f"{name}{sure}: {counted(len(own), 'request')}, the first #{own[0].number}"
-        twice, right = totals.counted_twice, totals.corrected
-        if name == "usage_double_counted" and twice.amount is not None:
-            text += f"; {money_text(twice.amount)} as reported, {money_text(right.amount)} without the tokens "
-            text += "that are counted twice"
-        yield Line("" if place else "Counting", text)
+    for index, (name, own) in enumerate(kinds.items()):
+        text = f"{_accounting_text(name, own)}{_twice_text(name, totals)}"
+        yield Line("" if index else "Counting", text)
+
+
+def _accounting_text(name: str, rows: Sequence[RequestCost]) -> str:
+    first = rows[0].accounting
+    sure = f" ({first.confidence})" if first is not None else ""
+    return f"{name}{sure}: {counted(len(rows), 'request')}, the first #{rows[0].number}"
+
+
+def _twice_text(name: str, totals: Totals) -> str:
+    """Both sums: which of them was billed only the provider knows."""
+    twice, right = totals.counted_twice, totals.corrected
+    if name != "usage_double_counted" or twice.amount is None:
+        return ""
+    return (
+        f"; {money_text(twice.amount)} as reported, {money_text(right.amount)} without the tokens "
+        "that are counted twice"
+    )

@@ -54,16 +54,21 @@ def _parts(
     chart = chart_of(replay)
     if chart is not None:
         yield chart
-    skipped = [item for item in replay.log.skipped if not item.other]
-    if skipped:
-        yield Notes(f"Skipped: {len(skipped):,}", tuple(_reasons(skipped)))
-    other = [item for item in replay.log.skipped if item.other]
-    if other:
-        yield Notes(f"No model call: {counted(len(other), 'record')}", tuple(_reasons(other)))
+    yield from _skipped_parts(replay.log.skipped)
     missing = (*not_judged(replay.rows), *replay.missing)
     if missing:
         yield Notes("Not checked, because", missing)
     yield Notes("More", ("ctxdoc explain replay says what the words mean",))
+
+
+def _skipped_parts(every: Sequence[Skipped]) -> Iterator[Part]:
+    """What was not understood, and apart from it what is no fault: records that are no model call."""
+    skipped = [item for item in every if not item.other]
+    if skipped:
+        yield Notes(f"Skipped: {len(skipped):,}", tuple(_reasons(skipped)))
+    other = [item for item in every if item.other]
+    if other:
+        yield Notes(f"No model call: {counted(len(other), 'record')}", tuple(_reasons(other)))
 
 
 def _reasons(skipped: Iterable[Skipped]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
 
 from ctxdoc.ledger.ledger import Ledger
@@ -48,25 +49,28 @@ def _priced(totals: Totals, text: str) -> str:
 
 def _verdict(totals: Totals, cost: Decimal) -> tuple[str, str]:
     """What of the cost was for nothing, and its tone."""
-    parts = []
-    if totals.avoidable.amount:
-        misses = counted(totals.avoidable.count, "avoidable miss")
-        parts.append(f"{money_text(totals.avoidable.amount)} in {misses}")
-    if totals.waste.amount:
-        parts.append(f"{money_text(totals.waste.amount)} in waste")
-    if totals.unknown.amount:
-        parts.append(f"{money_text(totals.unknown.amount)} in misses of unknown cause")
+    parts = list(_losses(totals))
     if parts:
         tone = "bad" if totals.wasted > cost / 10 else "warn"
         return f"{share_text(totals.wasted, cost)} of it was lost: {', '.join(parts)}", tone
     if totals.refused_by_shape:
         return f"{counted(totals.refused_by_shape, 'request')} would be refused by the API", "bad"
+    # Nothing found is good news only where somebody looked.
     if not totals.checked or totals.avoidable.amount is None:
         return "no miss could be checked", "plain"
-    some = (
-        "" if totals.checked == totals.requests else f" in the {totals.checked:,} that were checked"
-    )
+    whole = totals.checked == totals.requests
+    some = "" if whole else f" in the {totals.checked:,} that were checked"
     return f"nothing was lost to avoidable misses{some}", "good"
+
+
+def _losses(totals: Totals) -> Iterator[str]:
+    if totals.avoidable.amount:
+        misses = counted(totals.avoidable.count, "avoidable miss")
+        yield f"{money_text(totals.avoidable.amount)} in {misses}"
+    if totals.waste.amount:
+        yield f"{money_text(totals.waste.amount)} in waste"
+    if totals.unknown.amount:
+        yield f"{money_text(totals.unknown.amount)} in misses of unknown cause"
 
 
 def _paused(idle: Idle | None) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from ctxdoc.ledger.ledger import Ledger
-from ctxdoc.ledger.totals import totals_of
+from ctxdoc.ledger.request_cost import RequestCost
+from ctxdoc.ledger.totals import Totals, totals_of
 from ctxdoc.outputs.numbers import counted, money_text
 from ctxdoc.outputs.report import Notes, Part, Table
 from ctxdoc.providers.rules import short_model_id
-from ctxdoc.replay.sessions import short_name
+from ctxdoc.replay.sessions import Session, short_name
 
 SHOWN_SESSIONS = 6
 
@@ -20,27 +21,29 @@ def session_parts(replay: Ledger) -> Iterator[Part]:
     sessions = replay.sessions
     if len(sessions) < 2:
         return
-    totals = {s.id: totals_of(replay.rows_of(s)) for s in sessions}
-    ranked = sorted(
-        sessions, key=lambda s: (-(totals[s.id].priced.amount or Decimal(0)), s.requests[0])
-    )
-    rows = []
-    for session in ranked[:SHOWN_SESSIONS]:
-        own = replay.rows_of(session)
-        start = own[0].request.at
-        rows.append(
-            (
-                short_name(session.id),
-                short_name(session.parent or "-"),
-                f"{len(own):,}",
-                money_text(totals[session.id].priced.amount),
-                money_text(totals[session.id].lost.amount),
-                start.strftime("%Y-%m-%d %H:%M") if start else "-",
-                ", ".join(sorted({short_model_id(row.request.model) or "-" for row in own})),
-            )
-        )
+    totals = {session.id: totals_of(replay.rows_of(session)) for session in sessions}
+
+    def rank(session: Session) -> tuple[Decimal, int]:
+        return -(totals[session.id].priced.amount or Decimal(0)), session.requests[0]
+
+    shown = sorted(sessions, key=rank)[:SHOWN_SESSIONS]
+    rows = tuple(_cells(each, replay.rows_of(each), totals[each.id]) for each in shown)
     columns = ("session", "parent", "requests", "cost", "lost", "first", "models")
-    yield Table("Sessions", columns, tuple(rows))
+    yield Table("Sessions", columns, rows)
     if len(sessions) > SHOWN_SESSIONS:
         more = counted(len(sessions) - SHOWN_SESSIONS, "more session")
         yield Notes("", (f"… and {more} (--format json lists all)",))
+
+
+def _cells(session: Session, rows: Sequence[RequestCost], totals: Totals) -> tuple[str, ...]:
+    start = rows[0].request.at
+    models = {short_model_id(row.request.model) or "-" for row in rows}
+    return (
+        short_name(session.id),
+        short_name(session.parent or "-"),
+        f"{len(rows):,}",
+        money_text(totals.priced.amount),
+        money_text(totals.lost.amount),
+        start.strftime("%Y-%m-%d %H:%M") if start else "-",
+        ", ".join(sorted(models)),
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ctxdoc.outputs.numbers import counted
 from ctxdoc.outputs.report import (
@@ -26,6 +26,8 @@ from ctxdoc.reports.strategy_tables import (
 )
 from ctxdoc.reports.strategy_verdict import choice_rows, first_rows, simulate_headline
 from ctxdoc.simulation.compare import Comparison
+from ctxdoc.simulation.history.messages import Call
+from ctxdoc.simulation.result import Result
 
 SHOWN_MODELS = 4
 QUALITY = (
@@ -57,26 +59,32 @@ def _parts(
 ) -> Iterator[Part]:
     yield simulate_headline(comparison)
     yield Fields((*first_rows(comparison, logs), *choice_rows(comparison, logs)))
+    yield from _tables(comparison)
+    if verbose:
+        yield from unseen_tables(comparison, excerpts)
+    yield from _notes("Warnings", _warnings(comparison))
+    yield from _notes("Assumed", _assumed(comparison))
+    left = comparison.session.left_out
+    reasons = (f"{counted(count, 'request')}: {why}" for why, count in left.items())
+    yield from _notes("Not simulated, because", reasons)
+    yield from pictures_of(comparison)
+    yield from _notes("More", _more(comparison))
+
+
+def _notes(title: str, lines: Iterable[str]) -> Iterator[Part]:
+    told = tuple(lines)
+    if told:
+        yield Notes(title, told)
+
+
+def _tables(comparison: Comparison) -> Iterator[Part]:
     yield strategy_table(comparison)
     idle = [label_of(row) for row in comparison.own_rows if is_left_out(row, comparison)]
     if idle:
         yield Fields((Line("", f"no effect here, a mark is never reached: {'; '.join(idle)}"),))
-    for found in comparison.found:
-        yield points_table(found)
+    yield from map(points_table, comparison.found)
     if comparison.forms:
         yield forms_table(comparison.forms)
-    if verbose:
-        yield from unseen_tables(comparison, excerpts)
-    warnings = list(_warnings(comparison))
-    if warnings:
-        yield Notes("Warnings", tuple(warnings))
-    yield Notes("Assumed", tuple(_assumed(comparison)))
-    left = comparison.session.left_out
-    if left:
-        lines = (f"{counted(count, 'request')}: {why}" for why, count in left.items())
-        yield Notes("Not simulated, because", tuple(lines))
-    yield from pictures_of(comparison)
-    yield Notes("More", tuple(_more(comparison)))
 
 
 def _warnings(comparison: Comparison) -> Iterator[str]:
@@ -86,30 +94,39 @@ def _warnings(comparison: Comparison) -> Iterator[str]:
 
 
 def _assumed(comparison: Comparison) -> Iterator[str]:
+    session = comparison.session
     yield QUALITY
-    yield from comparison.session.assumptions
-    models = sorted({short_model_id(call.tariff.model) for call in comparison.session.calls})
-    days = sorted({call.tariff.day for call in comparison.session.calls})
-    span = f"{days[0]}" if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
-    yield f"prices of {_few(models)} as of {span}"
+    yield from session.assumptions
+    yield _prices_text(session.calls)
     if comparison.keep.unpriced:
         yield (
             f"{counted(comparison.keep.unpriced, 'request')} of models without a price are in the tokens "
             "and not in the money"
         )
-    if any(call.output is None for call in comparison.session.calls):
+    if any(call.output is None for call in session.calls):
         yield "the last answers are not known, and cost nothing here"
     if comparison.scaled:
         yield (
             "the session is small: the usual marks (100k, 150k) would never be reached, so they are "
             "set to shares of its largest prompt"
         )
-    if any(spec.definition.id == "offload" for row in comparison.rows for spec in row.specs):
+    if any(_is_offload(row) for row in comparison.rows):
         yield "offload: nothing is read again unless offload:reread=SHARE says so"
     yield (
         "moved: sent before, and again behind a change; unseen: recorded, and missing at some request; "
         "pays: the request from which it is cheaper in all, to the end"
     )
+
+
+def _prices_text(calls: Sequence[Call]) -> str:
+    models = sorted({short_model_id(call.tariff.model) for call in calls})
+    days = sorted({call.tariff.day for call in calls})
+    span = f"{days[0]}" if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
+    return f"prices of {_few(models)} as of {span}"
+
+
+def _is_offload(row: Result) -> bool:
+    return any(spec.definition.id == "offload" for spec in row.specs)
 
 
 def _few(names: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ctxdoc.ledger.advice import bridge_text
 from ctxdoc.ledger.fidelity import Fidelity
@@ -24,12 +24,10 @@ SHOWN_NAMES = 4
 def spending_rows(replay: Ledger, totals: Totals, idle: Idle | None) -> Iterator[Line]:
     """Lines on money, pauses, tokens, records, faults of counting and growth."""
     rows = replay.rows
-    for place, line in enumerate(_money(totals)):
-        yield Line("" if place else "Money", line, strong=not place)
+    yield from _labelled("Money", _money(totals), strong=True)
     if idle is not None:
         yield Line("Pauses", _idle(idle))
-    for place, line in enumerate(_token_lines(rows, totals)):
-        yield Line("" if place else "Tokens", line)
+    yield from _labelled("Tokens", _token_lines(rows, totals))
     merged = _merged(rows)
     if merged:
         yield Line("Records", merged)
@@ -41,24 +39,33 @@ def spending_rows(replay: Ledger, totals: Totals, idle: Idle | None) -> Iterator
     yield from growth_rows(replay)
 
 
+def _labelled(label: str, lines: Iterable[str], *, strong: bool = False) -> Iterator[Line]:
+    """Lines under one label; the first of them may be strong."""
+    for index, line in enumerate(lines):
+        yield Line("" if index else label, line, strong=strong and not index)
+
+
 def _money(totals: Totals) -> Iterator[str]:
     """The bill, and beside it what is simulated of requests without counters."""
-    rest = _unpriced(totals)
-    lines = []
-    if totals.cost.amount is not None:
-        of = _of(totals.cost) if totals.guessed_cost.amount is not None else ""
-        paid = f"{money_text(totals.cost.amount)} paid{of}"
-        lines.append(_bill(paid, totals.without_cache, totals.oracle))
-    if totals.guessed_cost.amount is not None:
-        of = _of(totals.guessed_cost) if lines else ""
-        part = "" if totals.guessed_output else " for the input"
-        paid = f"about {money_text(totals.guessed_cost.amount)}{part}{of} (simulated)"
-        lines.append(_bill(paid, totals.guessed_without_cache, totals.guessed_oracle))
-    yield from [f"{line}{rest if not place else ''}" for place, line in enumerate(lines)] or [
-        f"-{rest}"
-    ]
+    first, *others = list(_bills(totals)) or ["-"]
+    yield f"{first}{_unpriced(totals)}"
+    yield from others
     for name, own in totals.own_prices:
         yield f"{name}: a price of our own table ({own.source}, {own.read:%Y-%m-%d}), not of genai-prices"
+
+
+def _bills(totals: Totals) -> Iterator[str]:
+    cost, guessed = totals.cost, totals.guessed_cost
+    # Where there is one bill only it is of all requests, which the headline has said.
+    several = cost.amount is not None and guessed.amount is not None
+    if cost.amount is not None:
+        paid = f"{money_text(cost.amount)} paid{_of(cost) if several else ''}"
+        yield _bill(paid, totals.without_cache, totals.oracle)
+    if guessed.amount is not None:
+        part = "" if totals.guessed_output else " for the input"
+        of = _of(guessed) if several else ""
+        paid = f"about {money_text(guessed.amount)}{part}{of} (simulated)"
+        yield _bill(paid, totals.guessed_without_cache, totals.guessed_oracle)
 
 
 def _of(amount: Sum) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 from ctxdoc.outputs.numbers import money_text
 from ctxdoc.outputs.report import (
@@ -30,23 +31,15 @@ def pictures_of(comparison: Comparison) -> Iterator[Curves | Heat]:
 
 def _strategies_picture(comparison: Comparison) -> Curves:
     """The cheapest strategies beside keeping everything; those that cost the same are one curve."""
-    same: dict[tuple[object, ...], list[Result]] = {}
-    for row in sorted(comparison.rows, key=by_cost):
-        if row.cost is not None:
-            same.setdefault((row.costs, row.prompts), []).append(row)
-    groups = list(same.values())
-    shown = [g for n, g in enumerate(groups) if n < MOST_CURVES - 1 or comparison.keep in g]
-    shown = shown[: MOST_CURVES - 1] + shown[MOST_CURVES - 1 :][-1:]
+    groups = _groups(comparison.rows)
+    shown = _shown(groups, comparison.keep)
     numbers = tuple(float(n) for n in range(1, comparison.keep.requests + 1))
     costs, sizes = [], []
     for rows in shown:
         name = named(rows[0], comparison)
         name += f" (and {len(rows) - 1} the same)" if len(rows) > 1 else ""
-        total, sums = 0, []
-        for cost in rows[0].costs:
-            total += cost or 0
-            sums.append(float(dollars(total)))
-        costs.append(Curve(label=f"{name} {money_text(rows[0].cost)}", xs=numbers, ys=tuple(sums)))
+        spent = tuple(float(dollars(total)) for total in accumulate(c or 0 for c in rows[0].costs))
+        costs.append(Curve(label=f"{name} {money_text(rows[0].cost)}", xs=numbers, ys=spent))
         sizes.append(Curve(label=name, xs=numbers, ys=tuple(map(float, rows[0].prompts))))
     left = len(groups) - len(shown)
     more = f"; {left} dearer ones are not drawn" if left else ""
@@ -58,6 +51,22 @@ def _strategies_picture(comparison: Comparison) -> Curves:
             Panel(label="tokens of the prompt", unit="tokens", curves=tuple(sizes)),
         ),
     )
+
+
+def _groups(rows: Iterable[Result]) -> list[list[Result]]:
+    """Results of one and the same curve together, the cheapest first."""
+    same: dict[tuple[object, ...], list[Result]] = {}
+    for row in sorted(rows, key=by_cost):
+        if row.cost is not None:
+            same.setdefault((row.costs, row.prompts), []).append(row)
+    return list(same.values())
+
+
+def _shown(groups: Sequence[list[Result]], keep: Result) -> list[list[Result]]:
+    """As many as there are colours; keeping everything is always one of them."""
+    first, rest = groups[: MOST_CURVES - 1], groups[MOST_CURVES - 1 :]
+    kept = [group for group in rest if keep in group]
+    return [*first, *kept]
 
 
 MOST_CURVES = 7

@@ -25,7 +25,7 @@ from ctxdoc.request.codec import Json
 from ctxdoc.simulation.compare import Comparison
 from ctxdoc.simulation.laws import Form
 from ctxdoc.simulation.result import Lost, Result
-from ctxdoc.simulation.search import Optimum
+from ctxdoc.simulation.search import Optimum, Point
 
 SHOWN_BLOCKS = 20
 """Blocks that --verbose lists for a strategy."""
@@ -78,15 +78,10 @@ def _cells(row: Result, comparison: Comparison, several: bool) -> Iterator[str]:
 
 def points_table(found: Optimum) -> Table:
     """The values that were tried; of many, those around the best."""
-    points = list(found.points)
     best = found.best
     title = "Tried: " + " × ".join(map(str, found.targets))
     if found.is_flat:
         title += ": it makes no difference"
-    if len(points) > SHOWN_POINTS and best is not None:
-        at = points.index(best)
-        step = max(1, len(points) // (SHOWN_POINTS - 1))
-        points = [p for i, p in enumerate(points) if i % step == 0 or abs(i - at) <= 1]
     return Table(
         title=title,
         columns=(*(str(target) for target in found.targets), "cost", "input", "read", "unseen", ""),
@@ -99,10 +94,20 @@ def points_table(found: Optimum) -> Table:
                 short_text(point.row.lost_tokens),
                 "cheapest" if point is best and not found.is_flat else "",
             )
-            for point in points
+            for point in _points_to_show(found)
         ),
         optional=(len(found.targets) + 2, len(found.targets) + 1),
     )
+
+
+def _points_to_show(found: Optimum) -> Sequence[Point]:
+    """All of them, or some over the whole range and both neighbours of the best one."""
+    points, best = found.points, found.best
+    if len(points) <= SHOWN_POINTS or best is None:
+        return points
+    at = points.index(best)
+    step = max(1, len(points) // (SHOWN_POINTS - 1))
+    return [p for index, p in enumerate(points) if index % step == 0 or abs(index - at) <= 1]
 
 
 def forms_table(forms: Sequence[Form]) -> Table:

@@ -33,16 +33,10 @@ def _cheapest_text(comparison: Comparison) -> str:
     if best is None or best.cost is None:
         return "; no prompt fits the window"
     paid = recorded.cost if recorded is not None else None
-    saves = best is not keep and best.cost < keep.cost
     # Other breakpoints alone may save more than any strategy: then that comes first.
     if paid is not None and abs(paid - keep.cost) > WORTH_SAYING * paid:
-        text = (
-            f": {money_text(paid)} with the breakpoints as sent; {keep.placement.id} ones alone "
-            f"{money_text(keep.cost)} ({_change(keep.cost, paid)})"
-        )
-        if saves:
-            text += f", with {label_of(best)} {money_text(best.cost)} ({_change(best.cost, paid)})"
-    elif saves:
+        text = _moved_text(comparison, paid, keep.cost, best.cost)
+    elif best is not keep and best.cost < keep.cost:
         text = (
             f": {named(best, comparison)} is cheapest, {money_text(best.cost)} instead of "
             f"{money_text(keep.cost)} ({_change(best.cost, keep.cost)})"
@@ -52,10 +46,22 @@ def _cheapest_text(comparison: Comparison) -> str:
     return text + _dearer_text(comparison, keep.cost)
 
 
+def _moved_text(comparison: Comparison, paid: Decimal, kept: Decimal, least: Decimal) -> str:
+    """What other breakpoints save, and what a strategy saves with them."""
+    keep, best = comparison.keep, comparison.best
+    text = (
+        f": {money_text(paid)} with the breakpoints as sent; {keep.placement.id} ones alone "
+        f"{money_text(kept)} ({_change(kept, paid)})"
+    )
+    if best is None or best is keep or least >= kept:
+        return text
+    return text + f", with {label_of(best)} {money_text(least)} ({_change(least, paid)})"
+
+
 def _dearer_text(comparison: Comparison, kept: Decimal) -> str:
     others = [row for row in comparison.own_rows if row is not comparison.keep and not row.is_idle]
-    dearer = [row for row in others if row.cost and row.cost > kept]
-    return f"; {len(dearer)} of {len(others)} cost more than keeping everything" if dearer else ""
+    dearer = sum((row.cost or 0) > kept for row in others)
+    return f"; {dearer} of {len(others)} cost more than keeping everything" if dearer else ""
 
 
 WORTH_SAYING = Decimal("0.01")

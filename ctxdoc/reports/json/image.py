@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ctxdoc.images.ask import AskedImage, faults_of
+from ctxdoc.images.file import Picture
 from ctxdoc.images.size import (
     PDF_TEXT,
     TIERS,
@@ -46,10 +47,7 @@ def asked_json(each: AskedImage, bill: Bill) -> Json:
         "cost": money_json(bill.cost(tokens, rates.input if rates else None)),
         "write_cost": money_json(bill.cost(tokens, rates.cache_write_5m if rates else None)),
         "per_turn_cost_cached": money_json(bill.cost(tokens, rates.cache_read if rates else None)),
-        "suggestions": [
-            {"width": size.width, "height": size.height, "tokens": size.tokens}
-            for size in smaller_sizes(each.width, each.height, tier)
-        ],
+        "suggestions": _smaller_json(each.width, each.height, tier),
         "kind": each.picture.kind if each.picture else None,
         "bytes": each.picture.size if each.picture else None,
         "warnings": list(each.warnings),
@@ -60,18 +58,18 @@ def asked_json(each: AskedImage, bill: Bill) -> Json:
 
 def sent_json(each: SessionImage) -> Json:
     """An image of a log, over its life."""
+    size = _size_json(each.picture, each.tier) if each.picture else dict.fromkeys(SIZE)
     picture = each.picture
-    width, height = resized(picture.width, picture.height, each.tier) if picture else (None, None)
     return {
         "source": each.source,
-        "width": picture.width if picture else None,
-        "height": picture.height if picture else None,
+        "width": size["width"],
+        "height": size["height"],
         "model": each.model,
         "tier": each.tier,
-        "sent_width": width,
-        "sent_height": height,
+        "sent_width": size["sent_width"],
+        "sent_height": size["sent_height"],
         "tokens": each.tokens,
-        "tokens_old_rule": old_tokens(picture.width, picture.height) if picture else None,
+        "tokens_old_rule": size["tokens_old_rule"],
         "kind": picture.kind if picture else None,
         "bytes": picture.size if picture else None,
         "request": each.request,
@@ -80,9 +78,23 @@ def sent_json(each: SessionImage) -> Json:
         "lifetime_tokens": None if each.tokens is None else each.tokens * each.times,
         "lifetime_cost": money_json(each.cost),
         "same_as": each.same_as,
-        "suggestions": [
-            {"width": size.width, "height": size.height, "tokens": size.tokens}
-            for size in (smaller_sizes(picture.width, picture.height, each.tier) if picture else ())
-        ],
+        "suggestions": _smaller_json(picture.width, picture.height, each.tier) if picture else [],
         "warnings": list(faults_of(picture)) if picture else [],
     }
+
+
+SIZE = ("width", "height", "sent_width", "sent_height", "tokens_old_rule")
+"""What nobody knows of an image that is not in the log."""
+
+
+def _size_json(picture: Picture, tier: str) -> dict[str, Json]:
+    sent = resized(picture.width, picture.height, tier)
+    old = old_tokens(picture.width, picture.height)
+    return dict(zip(SIZE, (picture.width, picture.height, *sent, old), strict=True))
+
+
+def _smaller_json(width: int, height: int, tier: str) -> list[Json]:
+    return [
+        {"width": size.width, "height": size.height, "tokens": size.tokens}
+        for size in smaller_sizes(width, height, tier)
+    ]

@@ -56,14 +56,19 @@ def _counters_json(row: RequestCost) -> dict[str, Json]:
 def _miss_json(row: RequestCost, excerpts: bool) -> dict[str, Json]:
     """What was missed; 0 only where it is known that nothing was."""
     miss, response = row.miss, row.request.response
+    api_reason = (response.miss_reason or None) if response else None
+    if miss is None:
+        nothing = dict.fromkeys(("cause", "confidence", "explanation", "avoidable"))
+        tokens, cost = (0, "0") if row.judged else (None, None)
+        return {**nothing, "lost_tokens": tokens, "lost_cost": cost, "api_reason": api_reason}
     return {
-        "cause": miss.cause if miss else None,
-        "confidence": str(miss.confidence) if miss else None,
-        "explanation": said(miss.explanation, excerpts) if miss else None,
-        "avoidable": miss.avoidable if miss else None,
-        "lost_tokens": miss.tokens if miss else (0 if row.judged else None),
-        "lost_cost": money_json(miss.cost) if miss else ("0" if row.judged else None),
-        "api_reason": (response.miss_reason or None) if response else None,
+        "cause": miss.cause,
+        "confidence": str(miss.confidence),
+        "explanation": said(miss.explanation, excerpts),
+        "avoidable": miss.avoidable,
+        "lost_tokens": miss.tokens,
+        "lost_cost": money_json(miss.cost),
+        "api_reason": api_reason,
     }
 
 
