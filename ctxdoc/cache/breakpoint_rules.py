@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from ctxdoc.prompt.prefix import Prefix
+from ctxdoc.prompt.segments import Segment
+from ctxdoc.providers.rules import Provider
 
 
 class Refusal(Struct, frozen=True):
@@ -18,18 +22,37 @@ class Refusal(Struct, frozen=True):
 def find_refusal(prefix: Prefix) -> Refusal | None:
     """The first rule on breakpoints that a request breaks."""
     rules = prefix.rule.rules
-    everything = [*prefix.segments, *prefix.unrendered]
-    marked = [s for s in everything if s.ttl]
+    # Deferred tools and stripped thinking are no part of the prompt, but the API checks their marks.
+    marked = [s for s in (*prefix.segments, *prefix.unrendered) if s.ttl]
+    return (
+        _on_wrong_block(marked)
+        or _over_limit(marked, rules.max_breakpoints)
+        or _out_of_order(marked, rules)
+    )
+
+
+def _on_wrong_block(marked: Sequence[Segment]) -> Refusal | None:
+    """A breakpoint on a block that can carry none: thinking, an empty text, a deferred tool."""
     for segment in marked:
         if segment.mark_fault:
             return Refusal("breakpoint_invalid_target", segment.pointer, segment.mark_fault)
-    if len(marked) > rules.max_breakpoints:
-        fifth = marked[rules.max_breakpoints]
-        return Refusal("breakpoint_over_limit", fifth.pointer, f"{len(marked)} breakpoints")
+    return None
+
+
+def _over_limit(marked: Sequence[Segment], most: int) -> Refusal | None:
+    """More breakpoints than a request may have; it points at the first that is too many."""
+    if len(marked) <= most:
+        return None
+    return Refusal("breakpoint_over_limit", marked[most].pointer, f"{len(marked)} breakpoints")
+
+
+def _out_of_order(marked: Sequence[Segment], rules: Provider) -> Refusal | None:
+    """A longer lifetime behind a shorter one: the long ones have to come first (facts 1.4)."""
     seen_short = ""
     for segment in marked:
-        if seen_short and rules.seconds(segment.ttl) > rules.shortest:
+        seconds = rules.seconds(segment.ttl)
+        if seen_short and seconds > rules.shortest:
             return Refusal("ttl_order_invalid", segment.pointer, seen_short)
-        if rules.seconds(segment.ttl) == rules.shortest:
+        if seconds == rules.shortest:
             seen_short = segment.pointer
     return None

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from ctxdoc.cache.simulator import Relax, places_differ
+from ctxdoc.cache.simulator import Relax, scopes_differ
 from ctxdoc.diagnosis.api_word import api_word
 from ctxdoc.diagnosis.case import TOLERANCE_SHARE, TOLERANCE_TOKENS, Case, Part
 from ctxdoc.diagnosis.changed_text import similarity
@@ -239,7 +239,7 @@ def _compared(case: Case) -> tuple[Case, int]:
     """The case once it is known whether the later request should share the earlier one's prefix, and the
     tokens of it that were cached. What two conversations do not share is nobody's promise."""
     related, cached = _sharable(case)
-    elsewhere = places_differ(case.before.request.place, case.after.request.place)
+    elsewhere = scopes_differ(case.before.request.place, case.after.request.place)
     if not case.asked and asks_anew(case) and _is_unread(case):
         case = replace(case, unread=_equal_ahead(case))
     differs = related and (case.divergence is not None or elsewhere)
@@ -254,7 +254,7 @@ def _compared(case: Case) -> tuple[Case, int]:
     if elsewhere and not related:
         # What stands at another place is none of its.
         within = case.outcome.could_read
-        within = (*within[: Relax.PLACE], *[within[Relax.EXPIRY]] * 2)
+        within = (*within[: Relax.SCOPE], *[within[Relax.EXPIRY]] * 2)
         case = replace(case, outcome=replace(case.outcome, could_read=within))
         cached = within[Relax.REACH]
     return replace(case, related=related), cached
@@ -274,8 +274,8 @@ def _due(
         Part.PROVIDER: reached[Relax.NOTHING] - read if case.measured else 0,
         Part.VISIBILITY: reached[Relax.VISIBILITY] - reached[Relax.NOTHING],
         Part.EXPIRY: reached[Relax.EXPIRY] - reached[Relax.VISIBILITY] + ended,
-        Part.PLACE: reached[Relax.PLACE] - reached[Relax.EXPIRY],
-        Part.REACH: reached[Relax.REACH] - reached[Relax.PLACE] + (rest if appended else 0),
+        Part.PLACE: reached[Relax.SCOPE] - reached[Relax.EXPIRY],
+        Part.REACH: reached[Relax.REACH] - reached[Relax.SCOPE] + (rest if appended else 0),
         Part.DIVERGENCE: 0 if appended else rest,
     }
 

@@ -8,7 +8,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from ctxdoc.cache.simulator import places_differ
+from ctxdoc.cache.lookback import positions
+from ctxdoc.cache.simulator import scopes_differ
 from ctxdoc.diagnosis.case import Case, Confidence, Part
 from ctxdoc.diagnosis.cause import Match, capped
 from ctxdoc.diagnosis.changed_text import judge_values, only_values_differ, similarity
@@ -378,7 +379,7 @@ def positions_behind(case: Case) -> int | None:
     marks = case.after.prefix.breakpoints
     if not case.parts[Part.REACH] or not marks:
         return None
-    at = case.after.prefix.positions
+    at = positions(case.after.prefix)
     shared = [m for m in case.before.prefix.breakpoints if m < len(at) and m < marks[-1]]
     behind = at[marks[-1]] - at[shared[-1]] + 1 if shared else 0
     return behind if behind > case.after.prefix.rule.rules.lookback else None
@@ -398,7 +399,7 @@ def duration_text(seconds: float | None) -> str:
 def place_change(case: Case) -> str | None:
     """What the log says of the two places, where they differ."""
     before, after = case.before.request.place, case.after.request.place
-    if not places_differ(before, after):
+    if not scopes_differ(before, after):
         return None
     known = dict(before)
     return ", ".join(

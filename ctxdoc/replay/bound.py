@@ -149,7 +149,7 @@ class Bound:
             """Tokens up to the end of each block that is new."""
             blocks = [block_of(kind, segment) for segment in prefix.segments[known:]]
             estimated = [
-                upto[place] - (upto[place - 1] if place else 0) for place in range(known, len(upto))
+                upto[index] - (upto[index - 1] if index else 0) for index in range(known, len(upto))
             ]
             usage = exchange.usage if is_whole(exchange) else None
             self._sizes.settle(

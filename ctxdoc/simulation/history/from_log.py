@@ -20,7 +20,7 @@ from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.segments import Segment
 from ctxdoc.providers import are_rules_known, find_model
 from ctxdoc.replay.bound import BlockSizes, block_of
-from ctxdoc.replay.measure import MeasuredRequest, is_whole, step_of
+from ctxdoc.replay.measure import MeasuredRequest, is_whole, lookup_of
 from ctxdoc.replay.thread import Thread, Threads
 from ctxdoc.replay.walk import Step, Walk
 from ctxdoc.request import codec
@@ -138,7 +138,7 @@ class _Reader:
         head, marks = self.messages.take(exchange, thread)
         request = exchange.request
         self.assumed += exchange.breakpoints_assumed and self._is_kept(step)
-        lookup = step_of(exchange)
+        lookup = lookup_of(exchange)
         body = request.body
         return Call(
             number=step.index + 1,
@@ -152,7 +152,7 @@ class _Reader:
             tariff=tariff_of(request),
             at=lookup.at,
             began=lookup.began,
-            place=lookup.place,
+            place=lookup.scope,
             scale=1.0 if exchange.sizes.ratio is None else exchange.sizes.ratio,
             output=_output_of(request),
             reported=exchange.usage,
