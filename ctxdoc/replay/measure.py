@@ -288,7 +288,7 @@ LIFETIMES = "ttl_order_invalid"
 def _refusal(request: Request, prefix: Prefix, before: MeasuredRequest | None) -> Refusal | None:
     """Why the API refuses a request, where the log does not say that it was accepted. A simulation takes
     what it sends for accepted, and tells of what would be refused in its own table."""
-    if (request.response or request.simulated) is not None and not request.refused:
+    if _is_accepted(request):
         return None
     sent = prefix.as_sent
     found = find_refusal(sent)
@@ -300,6 +300,12 @@ def _refusal(request: Request, prefix: Prefix, before: MeasuredRequest | None) -
     # What an accepted request holds was looked at with that one: work grows with what is new.
     fault = shape_fault(sent, _new_from(before.prefix.as_sent, sent) if before is not None else 0)
     return Refusal(SHAPE, *fault) if fault is not None else None
+
+
+def _is_accepted(request: Request) -> bool:
+    """Whether there is an answer, or what a simulation has in its place, that is no refusal."""
+    answer = request.response or request.simulated
+    return answer is not None and not request.refused
 
 
 def _tells_lifetime(usage: Usage) -> bool:

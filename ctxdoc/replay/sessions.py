@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from ctxdoc.errors import InputError
 from ctxdoc.prompt.chain import next_key
-from ctxdoc.prompt.render import Renderer
+from ctxdoc.prompt.render import Renderer, common_messages
 from ctxdoc.request.request import Request
 
 
@@ -137,11 +137,7 @@ class Parter:
         if not messages:
             return EMPTY
         old = self._rows.get(messages[0], EMPTY)
-        shared = 0
-        for one, two in zip(old.messages, messages, strict=False):
-            if one is not two and one != two:
-                break
-            shared += 1
+        shared = common_messages(old.messages, messages)
         digests, chain, pairs = list(old.digests[:shared]), old.chain[:shared], old.pairs[:shared]
         last, key = (digests[-1], chain[-1]) if shared else (b"", b"")
         for index in range(shared, len(messages)):
