@@ -1,7 +1,7 @@
 """The bound of what any placement can reach: one tree of all prompts, for replay and simulation alike.
 
 What will be sent again is written once, for five minutes, and read from then on; nothing expires,
-breakpoints are free, and every place shares one cache. The model's minimum holds: a prefix below it can
+breakpoints are free, and every scope shares one cache. The model's minimum holds: a prefix below it can
 be neither written nor read (prompt-caching page, 2026-10-08).
 """
 

@@ -105,7 +105,7 @@ class Replayer:
         hour_lost = self._is_hour_lost(prefix, usage, passes)
         if hour_lost:
             prefix = _with_five_minutes(prefix)
-        # The proof needs the true place of the last breakpoint, and the counters of one pass.
+        # The proof needs the true index of the last breakpoint, and the counters of one pass.
         corrected = None if lost or passes else _corrected(prefix, usage)
         found = MeasuredRequest(
             request=request,

@@ -121,7 +121,7 @@ class Walk:
 
     @property
     def one_scope(self) -> bool:
-        """Whether counters showed that what the log calls different places share their entries."""
+        """Whether counters showed that what the log calls different scopes share their entries."""
         return self._replayer.one_scope
 
     def was_read(self, keys: Iterable[bytes]) -> bool:
