@@ -5,13 +5,14 @@ Every rule is from the prompt-caching page as of 2026-10-08 unless it names anot
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from enum import IntEnum
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ctxdoc.cache.lookback import iter_reached
 from ctxdoc.prompt.prefix import Breakpoint, Prefix
 from ctxdoc.request.usage import Usage
 from ctxdoc.tokens.ledger import Sizes
@@ -24,7 +25,7 @@ time for it: an entry can be read only once the response that writes it has begu
 FIRST_RESPONSE = timedelta(seconds=FIRST_RESPONSE_SECONDS)
 
 
-class Step(Struct, frozen=True, kw_only=True):
+class Lookup(Struct, frozen=True, kw_only=True):
     """One request as the cache meets it."""
 
     prefix: Prefix
@@ -34,7 +35,8 @@ class Step(Struct, frozen=True, kw_only=True):
     at: datetime | None = None
     began: datetime | None = None
     """When its response began; None where unknown."""
-    place: tuple[tuple[str, str], ...] = ()
+    scope: tuple[tuple[str, str], ...] = ()
+    """Account, workspace and upstream, as far as the log names them."""
 
     def readable(self, index: int | None) -> int:
         """Tokens that can be read of the beginning that ends with a segment; 0 for None."""
@@ -48,9 +50,17 @@ class Entry(Struct, frozen=True, kw_only=True):
     expires: datetime | None
     visible: datetime | None
     """Readable from then on."""
-    place: tuple[tuple[str, str], ...]
+    scope: tuple[tuple[str, str], ...]
     used: bool = False
     """Whether it was read."""
+
+    def is_visible(self, at: datetime) -> bool:
+        """Whether the response that wrote it has begun: before that it cannot be read (facts 1.4)."""
+        return self.visible is None or at >= self.visible
+
+    def is_alive(self, at: datetime) -> bool:
+        """Whether its time has not run out."""
+        return self.expires is None or at < self.expires
 
 
 class Relax(IntEnum):
@@ -59,7 +69,7 @@ class Relax(IntEnum):
     NOTHING = 0
     VISIBILITY = 1
     EXPIRY = 2
-    PLACE = 3
+    SCOPE = 3
     REACH = 4
     """Neither lookback nor breakpoints limit the lookup."""
 
@@ -75,65 +85,66 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 
 class Cache:
-    """The entries of every model and place; the only state of a replay."""
+    """The entries of every model and scope; the only state of a replay."""
 
     def __init__(self) -> None:
         self._entries: dict[bytes, tuple[Entry, ...]] = {}
-        """Of one prefix, an entry for each place."""
+        """Of one prefix, an entry for each scope."""
 
-    def send(self, step: Step, *, stores: bool = True) -> Outcome:
+    def send(self, lookup: Lookup, *, stores: bool = True) -> Outcome:
         """Looks a request up, then stores what it writes, unless it is known that it wrote nothing."""
-        hits = self._hits(step)
+        hits = self._hits(lookup)
         hit = hits[0]
-        usage = self._settle(step, hit) if stores else _usage(step, hit)
-        return Outcome(usage=usage, hit=hit, could_read=tuple(map(step.readable, hits)))
+        usage = self._settle(lookup, hit) if stores else _usage(lookup, hit)
+        return Outcome(usage=usage, hit=hit, could_read=tuple(map(lookup.readable, hits)))
 
-    def bill(self, step: Step) -> Usage:
+    def bill(self, lookup: Lookup) -> Usage:
         """The same where nobody asks what could have been read."""
-        return self._settle(step, self._look(step, Relax.NOTHING))
+        return self._settle(lookup, self._look(lookup, Relax.NOTHING))
 
-    def _settle(self, step: Step, hit: int | None) -> Usage:
+    def _settle(self, lookup: Lookup, hit: int | None) -> Usage:
         """Stores what a request writes, and renews what it reads."""
         if hit is not None:
-            self._renew(step, hit)
-        for mark in _written(step):
-            if _cacheable(step, mark.index) and (hit is None or mark.index > hit):
-                self.store(step, mark)
-        return _usage(step, hit)
+            self._renew(lookup, hit)
+        for mark in _new(lookup, _written(lookup), hit):
+            self.store(lookup, mark)
+        return _usage(lookup, hit)
 
-    def longest_live(self, prefix: Prefix, step: Step) -> int | None:
-        """The longest prefix of another prompt that could be read at the time and place of a request."""
+    def longest_live(self, prefix: Prefix, lookup: Lookup) -> int | None:
+        """The longest prefix of another prompt that could be read at the time and scope of a request."""
         for index in range(len(prefix.keys) - 1, -1, -1):
             entries = self._entries.get(prefix.keys[index], ())
-            if any(_live(entry, step, Relax.NOTHING) for entry in entries):
+            if any(_live(entry, lookup, Relax.NOTHING) for entry in entries):
                 return index
         return None
 
-    def _hits(self, step: Step) -> list[int | None]:
+    def _hits(self, lookup: Lookup) -> list[int | None]:
         """The longest entry with each of `Relax`; when all rules find what none limits, that is all
         of them."""
-        most = self._look(step, Relax.REACH)
-        least = self._look(step, Relax.NOTHING) if most is not None else None
+        # The widest and the narrowest rule first: nearly always they agree, and the ones between lie
+        # between them.
+        most = self._look(lookup, Relax.REACH)
+        least = self._look(lookup, Relax.NOTHING) if most is not None else None
         if most == least:
             return [most] * len(Relax)
-        between = [self._look(step, relax) for relax in list(Relax)[1:-1]]
+        between = [self._look(lookup, relax) for relax in list(Relax)[1:-1]]
         return [least, *between, most]
 
-    def _look(self, step: Step, relax: Relax) -> int | None:
+    def _look(self, lookup: Lookup, relax: Relax) -> int | None:
         """The longest live entry in reach of a breakpoint, as a segment index."""
-        keys, entries = step.prefix.keys, self._entries
-        for index in _candidates(step, relax):
+        keys, entries = lookup.prefix.keys, self._entries
+        for index in _candidates(lookup, relax):
             if keys[index] in entries:
                 for entry in entries[keys[index]]:
-                    if _live(entry, step, relax):
+                    if _live(entry, lookup, relax):
                         return index
         return None
 
-    def _renew(self, step: Step, index: int) -> None:
+    def _renew(self, lookup: Lookup, index: int) -> None:
         """A hit renews its own entry; those of shorter prefixes keep their time."""
-        key = step.prefix.keys[index]
+        key = lookup.prefix.keys[index]
         self._entries[key] = tuple(
-            _aged(entry, step, used=True) if _live(entry, step, Relax.NOTHING) else entry
+            _aged(entry, lookup, used=True) if _live(entry, lookup, Relax.NOTHING) else entry
             for entry in self._entries[key]
         )
 
@@ -141,11 +152,9 @@ class Cache:
         """Makes the entries of some prefixes readable from a time on, where they would not be yet."""
         for key in keys:
             entries = self._entries.get(key, ())
-            if any(entry.visible is not None and entry.visible > at for entry in entries):
+            if not all(entry.is_visible(at) for entry in entries):
                 self._entries[key] = tuple(
-                    replace(entry, visible=at)
-                    if entry.visible is not None and entry.visible > at
-                    else entry
+                    entry if entry.is_visible(at) else replace(entry, visible=at)
                     for entry in entries
                 )
 
@@ -153,103 +162,92 @@ class Cache:
         """Whether an entry of a prefix was read."""
         return any(entry.used for entry in self._entries.get(key, ()))
 
-    def store(self, step: Step, mark: Breakpoint) -> None:
+    def store(self, lookup: Lookup, mark: Breakpoint) -> None:
         """Stores the entry that a breakpoint asks for."""
-        visible = step.began
-        if visible is None and step.at is not None:
-            visible = step.at + FIRST_RESPONSE
-        entry = Entry(ttl=mark.ttl, expires=None, visible=visible, place=step.place)
-        key = step.prefix.keys[mark.index]
-        others = (other for other in self._entries.get(key, ()) if other.place != step.place)
-        self._entries[key] = (*others, _aged(entry, step))
+        visible = lookup.began
+        # Readable only once the response has begun: twins that are sent together both write.
+        if visible is None and lookup.at is not None:
+            visible = lookup.at + FIRST_RESPONSE
+        entry = Entry(ttl=mark.ttl, expires=None, visible=visible, scope=lookup.scope)
+        key = lookup.prefix.keys[mark.index]
+        # Another scope keeps an entry of its own: neither reads what the other wrote.
+        others = (other for other in self._entries.get(key, ()) if other.scope != lookup.scope)
+        self._entries[key] = (*others, _aged(entry, lookup))
 
 
-def _aged(entry: Entry, step: Step, *, used: bool = False) -> Entry:
+def _aged(entry: Entry, lookup: Lookup, *, used: bool = False) -> Entry:
     """The clock starts with the request that wrote or read the entry."""
-    lives = timedelta(seconds=step.prefix.rule.rules.seconds(entry.ttl))
-    expires = step.at + lives if step.at else None
+    lives = timedelta(seconds=lookup.prefix.rule.rules.seconds(entry.ttl))
+    expires = lookup.at + lives if lookup.at else None
     return Entry(
         ttl=entry.ttl,
         expires=expires,
         visible=entry.visible,
-        place=entry.place,
+        scope=entry.scope,
         used=used or entry.used,
     )
 
 
-def _live(entry: Entry, step: Step, relax: Relax) -> bool:
-    if relax < Relax.PLACE and entry.place != step.place and places_differ(entry.place, step.place):
+def _live(entry: Entry, lookup: Lookup, relax: Relax) -> bool:
+    """Whether a request can read an entry, by all rules but those that are left aside."""
+    if relax < Relax.SCOPE and scopes_differ(entry.scope, lookup.scope):
         return False
-    if step.at is None:
+    # Without a time nothing says that it had not begun or was gone.
+    if lookup.at is None:
         return True
-    if relax < Relax.VISIBILITY and entry.visible is not None and step.at < entry.visible:
+    if relax < Relax.VISIBILITY and not entry.is_visible(lookup.at):
         return False
-    return not (relax < Relax.EXPIRY and entry.expires is not None and step.at >= entry.expires)
+    return relax >= Relax.EXPIRY or entry.is_alive(lookup.at)
 
 
-def places_differ(before: tuple[tuple[str, str], ...], after: tuple[tuple[str, str], ...]) -> bool:
-    """Whether two requests are known to have been served at different places."""
+def scopes_differ(before: tuple[tuple[str, str], ...], after: tuple[tuple[str, str], ...]) -> bool:
+    """Whether two requests are known to have been served in different scopes."""
+    if before == after:
+        return False
+    # A log that names the workspace of one of them only does not say that they are two.
     known = dict(before)
     return any(name in known and known[name] != value for name, value in after)
 
 
-def _candidates(step: Step, relax: Relax) -> Iterable[int]:
+def _candidates(lookup: Lookup, relax: Relax) -> Iterable[int]:
     """Segments to look at, longest prefix first."""
-    if relax >= Relax.REACH or step.prefix.rule.rules.automatic:
-        return range(len(step.prefix.segments) - 1, -1, -1)
-    return _reached(step.prefix, step.marks)
+    if relax >= Relax.REACH or lookup.prefix.rule.rules.automatic:
+        return range(len(lookup.prefix.segments) - 1, -1, -1)
+    return iter_reached(lookup.prefix, lookup.marks)
 
 
-def _reached(prefix: Prefix, marks: tuple[Breakpoint, ...]) -> Iterator[int]:
-    """The segments in reach of the breakpoints.
-
-    A run of blocks of one of some kinds is one position; a setting has that of the block before it.
-    """
-    segments, rules = prefix.segments, prefix.rule.rules
-    lowest = len(segments)
-    for mark in reversed(marks):
-        seen, last = 1, ""
-        for index in range(mark.index, -1, -1):
-            kind = segments[index].kind
-            if kind != "setting":
-                if last and not (kind == last and kind in rules.run_kinds):
-                    seen += 1
-                last = kind
-            elif last and seen == rules.lookback:
-                # Ahead of the first of the last position's blocks: the position before it.
-                break
-            if seen > rules.lookback:
-                break
-            if index < lowest:
-                lowest = index
-                yield index
-
-
-def _written(step: Step) -> Sequence[Breakpoint]:
+def _written(lookup: Lookup) -> Sequence[Breakpoint]:
     """The beginnings of which a request writes an entry: those at its breakpoints; where the provider
     caches every prompt, all of them."""
-    rules = step.prefix.rule.rules
+    rules = lookup.prefix.rule.rules
     if not rules.automatic:
-        return step.marks
-    return [Breakpoint(index, rules.default_ttl) for index in range(len(step.prefix.keys))]
+        return lookup.marks
+    return [Breakpoint(index, rules.default_ttl) for index in range(len(lookup.prefix.keys))]
 
 
-def _cacheable(step: Step, index: int) -> bool:
-    """The minimum counts the prefix up to the breakpoint, not the block."""
-    return step.sizes.at(index) >= step.prefix.rule.minimum
+def _new(lookup: Lookup, marks: Iterable[Breakpoint], hit: int | None) -> list[Breakpoint]:
+    """Those breakpoints that write: behind what is read, of beginnings that reach the minimum.
+
+    The minimum counts the prefix up to the breakpoint, not the block.
+    """
+    sizes, least = lookup.sizes, lookup.prefix.rule.minimum
+    read = -1 if hit is None else hit
+    return [mark for mark in marks if mark.index > read and sizes.at(mark.index) >= least]
 
 
-def _usage(step: Step, hit: int | None) -> Usage:
+def _usage(lookup: Lookup, hit: int | None) -> Usage:
     """Read A, one-hour write B-A, five-minute write C-B (mixed lifetimes)."""
-    sizes, rules = step.sizes, step.prefix.rule.rules
+    sizes, rules = lookup.sizes, lookup.prefix.rule.rules
     read = rules.readable(sizes.at(hit))
+    # Where a write costs nothing more it has no counter either: it is plain input.
     if not rules.charges_writes:
         return Usage(
             uncached=sizes.total - read, cache_read=read, cache_write_5m=0, cache_write_1h=0
         )
-    marks = [m for m in step.marks if _cacheable(step, m.index) and (hit is None or m.index > hit)]
-    hours = [mark.index for mark in marks if rules.seconds(mark.ttl) > rules.shortest]
-    hour_end = sizes.at(hours[-1]) if hours else read
+    marks = _new(lookup, lookup.marks, hit)
+    hours = [mark for mark in marks if rules.seconds(mark.ttl) > rules.shortest]
+    # Everything up to the last one-hour breakpoint is billed for an hour, shorter ones inside too.
+    hour_end = sizes.at(hours[-1].index) if hours else read
     end = sizes.at(marks[-1].index) if marks else read
     return Usage(
         uncached=sizes.total - end,

@@ -268,9 +268,9 @@ def _due(case: Case, reading: _Reading, reached: Sequence[int]) -> dict[Part, in
         Part.PROVIDER: reached[Relax.NOTHING] - reading.read if case.measured else 0,
         Part.VISIBILITY: reached[Relax.VISIBILITY] - reached[Relax.NOTHING],
         Part.EXPIRY: reached[Relax.EXPIRY] - reached[Relax.VISIBILITY] + ended,
-        Part.PLACE: reached[Relax.PLACE] - reached[Relax.EXPIRY],
+        Part.PLACE: reached[Relax.SCOPE] - reached[Relax.EXPIRY],
         # Where nothing differs, what no rule gives back stood out of reach of every breakpoint.
-        Part.REACH: reach - reached[Relax.PLACE] + (rest if appended else 0),
+        Part.REACH: reach - reached[Relax.SCOPE] + (rest if appended else 0),
         Part.DIVERGENCE: 0 if appended else rest,
     }
 

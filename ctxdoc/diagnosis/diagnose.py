@@ -25,7 +25,7 @@ from ctxdoc.prompt.diff import (
     prompt_difference,
     structural_changes,
 )
-from ctxdoc.replay.measure import MeasuredRequest, listed_passes, step_of
+from ctxdoc.replay.measure import MeasuredRequest, listed_passes, lookup_of
 from ctxdoc.request import codec
 from ctxdoc.request.log import Log, Skipped
 from ctxdoc.request.request import Request, Section
@@ -282,7 +282,7 @@ def _double_send(case: Case) -> DoubleSend:
         return DoubleSend(
             "recorded", f"the log holds the same prompt twice; the second read {read}"
         )
-    step = replace(step_of(after), at=None, began=None)
+    step = replace(lookup_of(after), at=None, began=None)
     cache = Cache()
     cache.send(step)
     again = cache.send(step).usage

@@ -9,6 +9,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from ctxdoc.cache.breakpoint_rules import RefusalCode
+from ctxdoc.cache.lookback import positions
 from ctxdoc.diagnosis.case import Case, Confidence, Part
 from ctxdoc.diagnosis.cause import Match, capped
 from ctxdoc.diagnosis.changed_text import judge_values, only_values_differ, similarity
@@ -368,7 +369,7 @@ def positions_behind(case: Case) -> int | None:
     marks = case.after.prefix.breakpoints
     if not case.parts[Part.REACH] or not marks:
         return None
-    at = case.after.prefix.positions
+    at = positions(case.after.prefix)
     shared = [m for m in case.before.prefix.breakpoints if m < min(len(at), marks[-1])]
     behind = at[marks[-1]] - at[shared[-1]] + 1 if shared else 0
     return behind if behind > case.after.prefix.rule.rules.lookback else None

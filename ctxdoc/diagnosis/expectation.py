@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ctxdoc.cache.simulator import Relax, places_differ
+from ctxdoc.cache.simulator import Relax, scopes_differ
 from ctxdoc.diagnosis.case import Case
 from ctxdoc.diagnosis.conversation import (
     continues,
@@ -29,7 +29,7 @@ def expected(case: Case) -> tuple[Case, int]:
     tokens of it that were cached. What two conversations do not share is nobody's promise."""
     # The claim comes first: what is waste, and what nobody promised, is asked of those that share a prefix.
     related, cached = _claim(case)
-    elsewhere = places_differ(case.before.request.place, case.after.request.place)
+    elsewhere = scopes_differ(case.before.request.place, case.after.request.place)
     if _is_unread(case):
         case = replace(case, unread=_equal_ahead(case))
     if related and _is_unpromised(case, elsewhere=elsewhere):
@@ -106,7 +106,7 @@ def _unpromised(case: Case, cached: int) -> tuple[Case, bool, int]:
 def _without_other_places(case: Case) -> Case:
     """The case with nothing to be read at another place."""
     within = case.outcome.could_read
-    within = (*within[: Relax.PLACE], *[within[Relax.EXPIRY]] * 2)
+    within = (*within[: Relax.SCOPE], *[within[Relax.EXPIRY]] * 2)
     return replace(case, outcome=replace(case.outcome, could_read=within))
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ctxdoc.cache.simulator import places_differ
+from ctxdoc.cache.simulator import scopes_differ
 from ctxdoc.diagnosis.case import Case
 from ctxdoc.diagnosis.changed_text import find_kinds
 from ctxdoc.diagnosis.history_edits import text_of
@@ -52,7 +52,7 @@ def is_promised(case: Case) -> bool:
     """Whether the first request of a conversation should have the same prefix as another one: it differs
     by nothing, or by something that nobody means to send anew, such as a time or an order."""
     change = case.divergence
-    if places_differ(case.before.request.place, case.after.request.place):
+    if scopes_differ(case.before.request.place, case.after.request.place):
         # Another account or region has its own users.
         return False
     if change is None or change.level is Section.MESSAGES:

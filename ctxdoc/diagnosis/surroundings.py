@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from ctxdoc.cache.simulator import places_differ
+from ctxdoc.cache.simulator import scopes_differ
 from ctxdoc.diagnosis.case import Case
 from ctxdoc.request import codec
 from ctxdoc.request.request import Request
@@ -52,7 +52,7 @@ def _betas_of_body(request: Request) -> Iterator[frozenset[str]]:
 def place_change(case: Case) -> str | None:
     """What the log says of the two places, where they differ."""
     before, after = case.before.request.place, case.after.request.place
-    if not places_differ(before, after):
+    if not scopes_differ(before, after):
         return None
     known = dict(before)
     return ", ".join(

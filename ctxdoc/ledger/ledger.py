@@ -20,7 +20,7 @@ from ctxdoc.ledger.request_cost import RequestCost, oracle_of, price_row
 from ctxdoc.pricing.rates import find_rates
 from ctxdoc.pricing.tariff import tariff_of
 from ctxdoc.prompt.prefix import Prefix
-from ctxdoc.prompt.segments import forced_tool
+from ctxdoc.prompt.settings import forced_tool
 from ctxdoc.replay.bound import Bound
 from ctxdoc.replay.growth import Growth, Turn, iter_growth
 from ctxdoc.replay.measure import passed_often

@@ -132,29 +132,34 @@ def iter_changes(before: Prefix, after: Prefix) -> Iterator[Change]:
         change = find_divergence(before, after)
         if change is not None:
             yield change
-    tools_done = messages_done = False
     ends = {s.rank: s for s in before.segments}
+    done: set[Section] = set()
     for rank in sorted({*ends, *(s.rank for s in after.segments)}):
-        one = ends.get(rank)
-        two = after.by_rank.get(rank)
-        if (
-            one is not None
-            and two is not None
-            and one.digest == two.digest
-            and one.role == two.role
-        ):
+        one, two = ends.get(rank), after.by_rank.get(rank)
+        section = _section_of(one, two)
+        if section in done or _are_equal(one, two):
             continue
-        segment = one or two
-        assert segment is not None
-        if segment.section is Section.MESSAGES:
-            if messages_done or one is None:
-                continue
-            messages_done = True
-        if segment.section is Section.TOOLS:
-            if tools_done:
-                continue
-            tools_done = True
+        # What is only behind the earlier messages was appended, and that changes nothing.
+        if section is Section.MESSAGES and one is None:
+            continue
+        # One tool that came or went moves all behind it: the first says it.
+        if section in (Section.MESSAGES, Section.TOOLS):
+            done.add(section)
         yield _change(one, two, 0, before, after)
+
+
+def _section_of(one: Segment | None, two: Segment | None) -> Section:
+    """The section of two segments of one rank, of which one may be missing."""
+    segment = one or two
+    assert segment is not None
+    return segment.section
+
+
+def _are_equal(one: Segment | None, two: Segment | None) -> bool:
+    """Whether two blocks are the same to the cache."""
+    if one is None or two is None:
+        return False
+    return one.digest == two.digest and one.role == two.role
 
 
 def find_unrendered(before: Prefix, after: Prefix) -> Difference | None:
@@ -169,11 +174,11 @@ def _change(
     one: Segment | None, two: Segment | None, index: int, before: Prefix, after: Prefix
 ) -> Change:
     """The change at two segments that stand at the same count but may not be the same place."""
-    if one is not None and two is not None and one.rank != two.rank:
-        one, two = (one, None) if one.rank < two.rank else (None, two)
+    one, two = _at_one_rank(one, two)
     segment = two or one
     assert segment is not None
     if segment.kind == "setting":
+        # A default that is written out is not rendered, but it is what the value changed from or to.
         one = one or _spelled_default(before, segment)
         two = two or _spelled_default(after, segment)
     place = _image_place(before, after) if _is_image_switch(segment) else None
@@ -184,6 +189,14 @@ def _change(
         after=two,
         index=index,
     )
+
+
+def _at_one_rank(one: Segment | None, two: Segment | None) -> tuple[Segment | None, Segment | None]:
+    """Two segments of one rank; of two that stand apart the one that comes first, which the other
+    prompt lacks."""
+    if one is None or two is None or one.rank == two.rank:
+        return one, two
+    return (one, None) if one.rank < two.rank else (None, two)
 
 
 def _spelled_default(prefix: Prefix, setting: Segment) -> Segment | None:
@@ -204,34 +217,35 @@ def _missing_part(
     one: Segment | None, two: Segment | None, before: Prefix, after: Prefix
 ) -> Difference | None:
     """All tools, or the whole system prompt, on one side only."""
-    segment = one or two
-    if segment is None or (one is not None and two is not None):
+    if one is not None and two is not None:
         return None
+    section = _section_of(one, two)
     other = after if two is None else before
-    if segment.section not in (Section.TOOLS, Section.SYSTEM):
+    if section not in (Section.TOOLS, Section.SYSTEM) or _has(other, section):
         return None
-    if any(s.section is segment.section for s in other.segments):
-        return None
-    return Difference(
-        section=segment.section,
-        pointer=f"$.{segment.section}",
-        byte=None,
-        before=one.value if one else None,
-        after=two.value if two else None,
-    )
+    return _one_sided(section, f"$.{section}", one, two)
+
+
+def _has(prefix: Prefix, section: Section) -> bool:
+    return any(segment.section is section for segment in prefix.segments)
+
+
+def _one_sided(
+    section: Section, pointer: str, one: Segment | None, two: Segment | None
+) -> Difference:
+    """A block, or a whole part, that one side lacks."""
+    before = one.value if one is not None else None
+    after = two.value if two is not None else None
+    return _at(section, pointer, before, after)
 
 
 def _place(one: Segment | None, two: Segment | None) -> Difference:
+    """Where two blocks differ."""
     segment = two or one
     assert segment is not None
     if one is None or two is None:
-        return Difference(
-            section=Section.MESSAGES if _is_image_switch(segment) else segment.section,
-            pointer=segment.pointer,
-            byte=None,
-            before=one.value if one else None,
-            after=two.value if two else None,
-        )
+        return _one_sided(_shown_section(segment), segment.pointer, one, two)
+    # The role is rendered ahead of the blocks of its message.
     if one.role != two.role:
         path = segment.pointer.split(".content")[0] + ".role"
         return _leaf(segment.section, path, one.role, two.role)
@@ -240,6 +254,11 @@ def _place(one: Segment | None, two: Segment | None) -> Difference:
         return _walk(segment.section, segment.pointer, before, after)
     found = _walk(segment.section, segment.pointer, one.value, two.value)
     return msgspec.structs.replace(found, pointer=_as_sent(found.pointer, segment))
+
+
+def _shown_section(segment: Segment) -> Section:
+    """Where a reader looks for a block: that there are images is told by the messages."""
+    return Section.MESSAGES if _is_image_switch(segment) else segment.section
 
 
 def _members(segment: Segment) -> list[Json]:

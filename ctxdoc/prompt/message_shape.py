@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 
 import msgspec
@@ -41,14 +42,18 @@ def lifetime_conflict(body: Body, prefix: Prefix) -> tuple[str, str] | None:
     control = codec.decode(body.cache_control)
     if not isinstance(control, dict):
         return None
-    # Only the last block that can carry a breakpoint: on any other one the lifetimes stand apart, and
-    # their order is what counts. The same lifetime twice has no effect (facts 1.2).
-    able = (s for s in reversed(prefix.segments) if s.is_block and not s.mark_fault)
-    last = next(able, None)
+    last = _last_able(prefix)
     asked = "1h" if control.get("ttl") == "1h" else "5m"
-    if last is not None and last.ttl is not None and last.ttl != asked:
+    if last is not None and last.ttl not in (None, asked):
         return "$.cache_control", f"automatic caching for {asked} on a block marked for {last.ttl}"
     return None
+
+
+def _last_able(prefix: Prefix) -> Segment | None:
+    """The last block that can carry a breakpoint: on any other one the lifetimes stand apart, and their
+    order is what counts. The same lifetime twice has no effect (facts 1.2)."""
+    able = (s for s in reversed(prefix.segments) if s.is_block and not s.mark_fault)
+    return next(able, None)
 
 
 class _Turn(Struct):
@@ -61,19 +66,25 @@ class _Turn(Struct):
 def _turns(prefix: Prefix, start: int) -> list[_Turn]:
     """The turns of a conversation from the last answer before `start` on, behind the last compaction:
     what stands before it is out of the prompt. Instructions in between are no turn."""
-    blocks = [s for s in prefix.segments if s.section is Section.MESSAGES and s.is_block]
-    blocks = [segment for segment in blocks if segment.role != "system"]
+    blocks = [s for s in prefix.segments if _takes_turns(s)]
+    compacted = [i for i, s in enumerate(blocks) if s.kind == "compaction"]
+    first = max(_turn_before(blocks, start), *compacted[-1:], 0)
+    # Messages of one role in a row are one turn to the API, however a client parts them.
+    return [_Turn(role, list(run)) for role, run in groupby(blocks[first:], lambda s: s.role)]
+
+
+def _takes_turns(segment: Segment) -> bool:
+    return segment.section is Section.MESSAGES and segment.is_block and segment.role != "system"
+
+
+def _turn_before(blocks: list[Segment], start: int) -> int:
+    """Index of the first block of the last answer before a message, whose calls it may answer."""
     first = next((i for i, s in enumerate(blocks) if s.rank[1] >= start), len(blocks))
+    # Back over what the user said, then over the answer before it.
     for answer in (False, True):
         while first and (blocks[first - 1].role == "assistant") is answer:
             first -= 1
-    compacted = [i for i, s in enumerate(blocks) if s.kind == "compaction"]
-    turns: list[_Turn] = []
-    for segment in blocks[max(first, *compacted[-1:], 0) :]:
-        if not turns or turns[-1].role != segment.role:
-            turns.append(_Turn(segment.role, []))
-        turns[-1].blocks.append(segment)
-    return turns
+    return first
 
 
 def _fault_of_turns(turns: list[_Turn]) -> tuple[str, str] | None:

@@ -85,19 +85,6 @@ class Prefix(Struct, frozen=True, kw_only=True, dict=True):
         )
 
     @cached_property
-    def positions(self) -> tuple[int, ...]:
-        """The lookback position of each segment; a setting has that of the block before it."""
-        out: list[int] = []
-        position, last = 0, ""
-        for segment in self.segments:
-            if segment.is_block:
-                if not (segment.kind == last and segment.kind in self.rule.rules.run_kinds):
-                    position += 1
-                last = segment.kind
-            out.append(position)
-        return tuple(out)
-
-    @cached_property
     def by_rank(self) -> dict[tuple[int, int, int], Segment]:
         """The segments by their place in render order."""
         return {segment.rank: segment for segment in self.segments}

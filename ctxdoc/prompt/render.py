@@ -6,6 +6,7 @@ their bytes, and a request that goes on from an earlier one takes its segments a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -19,16 +20,15 @@ from ctxdoc.prompt.messages_form import OWN_HOST, THINKING_KINDS
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.segments import (
     NOTHING,
-    Ahead,
     Facts,
     MessageParts,
     Segment,
     answer_blocks,
-    iter_tools,
     read_message,
     with_breakpoint,
 )
 from ctxdoc.prompt.server_edits import keeps_all_thinking, parted_by_compaction, parted_by_edits
+from ctxdoc.prompt.settings import Ahead, iter_tools
 from ctxdoc.providers import ModelRule, find_model
 from ctxdoc.request import codec
 from ctxdoc.request.digest import blake2b
@@ -82,30 +82,24 @@ class Renderer:
             raise NoRequestError(f"{request.source}, line {request.line}: {reason}") from error
 
     def _render(self, request: Request) -> Prefix:
-        body = request.body
-        if body is None:
-            why = "; ".join(request.notes) or "the log holds no body"
-            raise NoRequestError(f"{request.source}, line {request.line}: {why}")
+        body = _body_of(request)
         rule = find_model(request.model)
-        messages = tuple([m if type(m) in HELD else bytes(m) for m in body.messages])
-        first = _plain(messages[0]) if messages else b""
-        old = self._lanes.get(first)
+        messages = _messages_of(body)
+        old = self._lanes.get(_plain(messages[0])) if messages else None
         lane = self._lane(messages, old)
         top = self._top(request, body, rule, lane.facts)
-        segments = lane.segments
-        stripped: tuple[Segment, ...] = ()
-        if lane.thinks and not rule.keeps_thinking and not keeps_all_thinking(body):
-            segments, stripped = _without_stripped(lane)
+        segments, stripped = _given_to_model(lane, rule, body)
         whole = top.rendered + segments
-        shared = 0
-        if old is not None and old.prefix is not None and old.root is top and not stripped:
-            shared = len(top.rendered) + lane.shared
-        known = old.prefix if shared and old is not None else None
+        # Keys are chained: they can be taken over only behind the same tools, system and settings, and
+        # only while no thinking was taken out of the middle.
+        known = old.prefix if old is not None and old.root is top and not stripped else None
         prefix = Prefix(
             root=rule.id,
             model=request.model,
             segments=_with_automatic_breakpoint(body, whole),
-            keys=chained(rule.id, whole, known.keys[:shared] if known else ()),
+            keys=chained(
+                rule.id, whole, known.keys[: len(top.rendered) + lane.shared] if known else ()
+            ),
             row=_paired(segments, known.row[: lane.shared] if known else ()),
             unrendered=top.unrendered + stripped,
             rule=rule,
@@ -113,7 +107,8 @@ class Renderer:
         if messages:
             lane.root, lane.prefix = top, None if stripped else prefix
             lane.edits = _edits_of(request, old)
-            self._lanes[first] = lane
+            self._lanes[_plain(messages[0])] = lane
+        # The next request is compared by what was sent; the cache meets what the model saw.
         if lane.edits or lane.compacts:
             return self._seen(prefix, len(top.rendered), lane, body)
         return prefix
@@ -196,15 +191,12 @@ class Renderer:
         key = (rule.id, kept, facts, tools, *map(bytes, parts), *map(bytes, more))
         found = self._tops.get(key)
         if found is None:
+            # An agent has few of these; one with a clock in its system prompt has one a request.
             if len(self._tops) >= HELD_TOPS:
                 self._tops.clear()
                 self._tools.clear()
-            made = [*self._toolset(tools), *Ahead(body, rule, kept, facts).blocks()]
-            made.sort(key=lambda segment: segment.rank)
-            found = self._tops[key] = _Top(
-                rendered=tuple(s for s in made if s.rendered),
-                unrendered=tuple(s for s in made if not s.rendered),
-            )
+            ahead = Ahead(body, rule, kept, facts)
+            found = self._tops[key] = _top_of([*self._toolset(tools), *ahead.blocks()])
         return found
 
     def _toolset(self, tools: tuple[bytes, ...]) -> tuple[Segment, ...]:
@@ -215,12 +207,7 @@ class Renderer:
 
     def _lane(self, messages: tuple[Message, ...], old: _Lane | None) -> _Lane:
         """The messages; of those that an earlier request has too, nothing is done again."""
-        same = 0
-        if old is not None:
-            for one, two in zip(old.messages, messages, strict=False):
-                if one is not two and one != two:
-                    break
-                same += 1
+        same = common_messages(old.messages, messages) if old is not None else 0
         ends = old.ends[:same] if old else []
         last = ends[-1] if ends else START
         made = list(old.segments[: last.count]) if old else []
@@ -261,11 +248,31 @@ class Renderer:
         return found
 
 
+def common_messages(before: Sequence[Message], after: Sequence[Message]) -> int:
+    """How many leading messages of two requests are equal."""
+    same = 0
+    for one, two in zip(before, after, strict=False):
+        # A reader hands the same value out again for the same bytes: most are told without comparing.
+        if one is not two and one != two:
+            break
+        same += 1
+    return same
+
+
 class _Top(Struct, frozen=True):
     """Tools, system prompt and settings."""
 
     rendered: tuple[Segment, ...]
     unrendered: tuple[Segment, ...]
+
+
+def _top_of(segments: list[Segment]) -> _Top:
+    """What stands ahead, in order: a body has it in any, the API renders it in one."""
+    segments.sort(key=lambda segment: segment.rank)
+    return _Top(
+        rendered=tuple(s for s in segments if s.rendered),
+        unrendered=tuple(s for s in segments if not s.rendered),
+    )
 
 
 class _End(Struct, frozen=True):
@@ -323,6 +330,28 @@ class _Lane(Struct):
     @property
     def thinks(self) -> bool:
         return bool(self.ends) and self.ends[-1].thinks
+
+
+def _body_of(request: Request) -> Body:
+    """The body of a request; raises NoRequestError where the log holds none."""
+    if request.body is None:
+        why = "; ".join(request.notes) or "the log holds no body"
+        raise NoRequestError(f"{request.source}, line {request.line}: {why}")
+    return request.body
+
+
+def _messages_of(body: Body) -> tuple[Message, ...]:
+    """The messages as their bytes, those that a reader has parted as it holds them."""
+    return tuple([m if type(m) in HELD else bytes(m) for m in body.messages])
+
+
+def _given_to_model(
+    lane: _Lane, rule: ModelRule, body: Body
+) -> tuple[tuple[Segment, ...], tuple[Segment, ...]]:
+    """The segments of the messages that the model gets, and the thinking that it does not."""
+    if lane.thinks and not rule.keeps_thinking and not keeps_all_thinking(body):
+        return _without_stripped(lane)
+    return lane.segments, ()
 
 
 def _without_stripped(lane: _Lane) -> tuple[tuple[Segment, ...], tuple[Segment, ...]]:
@@ -384,8 +413,8 @@ def _edits_of(request: Request, old: _Lane | None) -> tuple[ServerEdit, ...]:
 def _billing_line_kept(request: Request) -> bool:
     if not request.headers:
         return False
-    places = dict(request.place)
-    host = places.get("x-upstream") or places.get("host") or OWN_HOST
+    scope = dict(request.place)
+    host = scope.get("x-upstream") or scope.get("host") or OWN_HOST
     return host != OWN_HOST
 
 

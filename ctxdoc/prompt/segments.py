@@ -1,10 +1,4 @@
-"""The blocks and settings of a request as they are rendered: segments, made once from the bytes of a part.
-
-Settings stand where they invalidate (prompt-caching page, "what invalidates the cache", 2026-10-08):
-the model at the root; MCP servers before the tools; speed, skills, web search and citations before the
-system prompt; tool choice, thinking, effort, output format and the presence of images before the
-messages.
-"""
+"""The blocks of a request as they are rendered: segments, made once from the bytes of a part."""
 
 from __future__ import annotations
 
@@ -17,12 +11,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ctxdoc.prompt import canonical
-from ctxdoc.prompt.messages_form import BILLING_LINE, FEATURE_TOOLS, THINKING_KINDS
-from ctxdoc.providers import ModelRule
+from ctxdoc.prompt.messages_form import THINKING_KINDS
 from ctxdoc.request import codec
 from ctxdoc.request.codec import Json
 from ctxdoc.request.digest import blake2b
-from ctxdoc.request.request import Body, Marked, Section
+from ctxdoc.request.request import Marked, Section
 
 
 class Segment(Struct, frozen=True, kw_only=True):
@@ -37,7 +30,7 @@ class Segment(Struct, frozen=True, kw_only=True):
     pointer: str
     """JSON path of the block in the body."""
     rank: tuple[int, int, int]
-    """Place in render order: level and setting, item, block."""
+    """Where it comes in render order: level and setting, item, block."""
     digest: bytes
     """Of the data and of the part of the prompt that it stands in: equal ones mean equal blocks."""
     size: int
@@ -52,7 +45,7 @@ class Segment(Struct, frozen=True, kw_only=True):
     """Of a tool, or of the tool that is called."""
     held: bytes | None = None
     origin: tuple[bytes, int] = (b"", 0)
-    """The message it is from and its place there, for data that is not held."""
+    """The message it is from and its index there, for data that is not held."""
     role: str = ""
     ttl: str | None = None
     """Lifetime of the breakpoint it carries, if any."""
@@ -98,7 +91,7 @@ SETTING_ORDER = (
     "messages",
 )
 """Everything that is rendered, in order; the names of the three parts stand for their blocks."""
-AT = {name: place for place, name in enumerate(SETTING_ORDER)}
+AT = {name: index for index, name in enumerate(SETTING_ORDER)}
 
 
 class Facts(Struct, frozen=True):
@@ -119,151 +112,52 @@ class MessageParts(Struct, frozen=True):
     is_user_text: bool
     thinks: bool
     compaction: int = -1
-    """Place of the last compaction block that stands for a history; -1 where there is none."""
-
-
-class Ahead:
-    """The segments of one body ahead of its messages, before they are put in order."""
-
-    def __init__(self, body: Body, rule: ModelRule, keep_billing_line: bool, facts: Facts) -> None:
-        self.body = body
-        self.rule = rule
-        self.keep_billing_line = keep_billing_line
-        self.facts = facts
-
-    def blocks(self) -> Iterator[Segment]:
-        """All of them but the tools, which are made once for many bodies."""
-        yield from self.system()
-        yield from self.settings()
-
-    def system(self) -> Iterator[Segment]:
-        """The blocks of the system prompt."""
-        content = codec.decode(self.body.system)
-        lifted = isinstance(content, str)
-        for index, block in enumerate(canonical.lifted(content)):
-            if index == 0 and _is_billing_line(block) and not self.keep_billing_line:
-                continue
-            yield _block(
-                block,
-                section=Section.SYSTEM,
-                pointer="$.system" if lifted else f"$.system[{index}]",
-                rank=(AT["system"], index, 0),
-                lifted=lifted,
-            )
-
-    def settings(self) -> Iterator[Segment]:
-        """The settings that reach the prompt."""
-        body = self.body
-        yield from _setting(
-            "mcp_servers", "$.mcp_servers", codec.decode(body.mcp_servers), Section.TOOLS
-        )
-        speed = codec.decode(body.speed)
-        yield from _setting("speed", "$.speed", speed, Section.SYSTEM, default="standard")
-        container = codec.decode(body.container)
-        skills = container.get("skills") if isinstance(container, dict) else None
-        yield from _setting("container", "$.container.skills", skills, Section.SYSTEM)
-        if self.facts.citations:
-            where = f"{self.facts.citations}.citations"
-            yield from _setting("citations", where, True, Section.SYSTEM)
-        choice = canonical.canonical(codec.decode(body.tool_choice))
-        default: Json = {"type": "auto"}
-        yield from _setting("tool_choice", "$.tool_choice", choice, default=default)
-        thinking = canonical.canonical(codec.decode(body.thinking))
-        yield from _setting("thinking", "$.thinking", thinking, default={"type": "disabled"})
-        yield from self.output()
-        if self.facts.image:
-            yield from _setting("images", self.facts.image, True)
-
-    def output(self) -> Iterator[Segment]:
-        """Effort, output format and task budget."""
-        config = codec.decode(self.body.output_config)
-        config = config if isinstance(config, dict) else {}
-        effort = config.get("effort")
-        default = self.rule.default_effort
-        yield from _setting("effort", "$.output_config.effort", effort, default=default)
-        if "format" in config:
-            yield from _setting("output_format", "$.output_config.format", config["format"])
-        else:
-            yield from _setting(
-                "output_format", "$.output_format", codec.decode(self.body.output_format)
-            )
-        # At which place it is rendered is not said (task-budgets page, 2026-08-22).
-        yield from _setting("task_budget", "$.output_config.task_budget", config.get("task_budget"))
-
-
-def system_block(block: dict[str, Json], index: int) -> Segment:
-    """A block of the system prompt that no body has."""
-    return _block(
-        block,
-        section=Section.SYSTEM,
-        pointer=f"$.system[{index}]",
-        rank=(AT["system"], index, 0),
-    )
-
-
-def forced_tool(body: Body) -> str:
-    """The tool that a request makes the model call; empty where it is free to choose."""
-    match codec.decode(body.tool_choice):
-        case {"type": "tool", "name": str(name)}:
-            return name
-        case _:
-            return ""
-
-
-def iter_tools(tools: tuple[bytes, ...]) -> Iterator[Segment]:
-    """The tool definitions of a body, deferred ones and the platform's in their places."""
-    ordinary = 0
-    for index, raw in enumerate(tools):
-        value = codec.decode(raw)
-        tool: dict[str, Json] = value if isinstance(value, dict) else {"": value}
-        kind = str(tool.get("type", ""))
-        feature = kind.startswith(FEATURE_TOOLS)
-        deferred = tool.get("defer_loading") is True
-        place = index if feature or deferred else ordinary
-        ordinary += not (feature or deferred)
-        spot = _Spot(
-            section=Section.TOOLS,
-            level=Section.SYSTEM if feature else Section.TOOLS,
-            kind="tool",
-            pointer=f"$.tools[{index}]",
-            rank=(AT["features" if feature else "tools"], place, 0),
-        )
-        segment = _segment(tool, spot, mark_fault="a deferred tool" if deferred else "")
-        yield replace(segment, rendered=False) if deferred else segment
+    """Index of the last compaction block that stands for a history; -1 where there is none."""
 
 
 def read_message(raw: bytes, index: int, lean: bool) -> MessageParts:
     """The segments of one message of a body."""
     entry = codec.decode(raw)
-    message = entry if isinstance(entry, dict) else {"content": entry}
+    message: dict[str, Json] = entry if isinstance(entry, dict) else {"content": entry}
     content = message.get("content")
-    lifted = isinstance(content, str)
-    role = message.get("role")
-    pointer = f"$.messages[{index}].content"
+    # A message without blocks still parts those before and behind it.
     blocks = canonical.lifted(content) or [{"type": "empty"}]
-    segments = tuple(
-        _block(
-            block,
-            section=Section.MESSAGES,
-            pointer=pointer if lifted else f"{pointer}[{place}]",
-            rank=(AT["messages"], index, place),
-            role=intern(role) if isinstance(role, str) else "",
-            lifted=lifted,
-            origin=(raw, place) if lean else None,
-        )
-        for place, block in enumerate(blocks)
-    )
+    segments = _message_segments(message, blocks, index, raw if lean else None)
     return MessageParts(
         segments=segments,
-        facts=_facts(content, pointer) if b'"image"' in raw or b'"citations"' in raw else NOTHING,
+        facts=_facts(raw, content, f"$.messages[{index}].content"),
         is_user_text=_is_user_text(entry),
         thinks=any(s.kind in THINKING_KINDS for s in segments),
-        compaction=max(
-            (place for place, block in enumerate(blocks) if is_compaction(block)), default=-1
-        )
-        if b'"compaction"' in raw
-        else -1,
+        compaction=_last_compaction(blocks) if b'"compaction"' in raw else -1,
     )
+
+
+def _message_segments(
+    message: dict[str, Json], blocks: list[Json], index: int, origin: bytes | None
+) -> tuple[Segment, ...]:
+    """The blocks of a message; with `origin` their data is made again from it when it is asked for."""
+    # A string is short for one text block, which is where a difference is shown.
+    lifted = isinstance(message.get("content"), str)
+    role = message.get("role")
+    name = intern(role) if isinstance(role, str) else ""
+    pointer = f"$.messages[{index}].content"
+    return tuple(
+        block_at(
+            block,
+            section=Section.MESSAGES,
+            pointer=pointer if lifted else f"{pointer}[{at}]",
+            rank=(AT["messages"], index, at),
+            role=name,
+            lifted=lifted,
+            origin=None if origin is None else (origin, at),
+        )
+        for at, block in enumerate(blocks)
+    )
+
+
+def _last_compaction(blocks: list[Json]) -> int:
+    """Index of the last block that stands for a history; -1 where there is none."""
+    return max((at for at, block in enumerate(blocks) if is_compaction(block)), default=-1)
 
 
 def is_compaction(block: Json) -> bool:
@@ -300,7 +194,7 @@ def _emptied(segment: Segment, value: dict[str, Json]) -> Segment:
     data = codec.encode(value)
     return replace(
         segment,
-        digest=_digest(segment.rank, data),
+        digest=digest_of(segment.rank, data),
         size=len(data),
         wide=0,
         narrow=len(data),
@@ -313,11 +207,8 @@ def _emptied(segment: Segment, value: dict[str, Json]) -> Segment:
 def with_breakpoint(message: Marked, plain: MessageParts) -> MessageParts | None:
     """A marked message from its unmarked form, whose blocks are the same; None where the mark is in a
     place that is no breakpoint."""
-    raw = bytes(message)
-    entry = codec.decode(raw) if raw.count(b'"cache_control"') == 1 else None
-    content = entry.get("content") if isinstance(entry, dict) else None
-    blocks = content if isinstance(content, list) else []
-    lives = [_ttl(block) if isinstance(block, dict) else None for block in blocks]
+    lives = _lifetimes(bytes(message))
+    # On a block inside another one, or on what is no block, the mark counts for none of these.
     if len(lives) != len(plain.segments) or not any(lives):
         return None
     rows = zip(plain.segments, lives, strict=True)
@@ -325,34 +216,49 @@ def with_breakpoint(message: Marked, plain: MessageParts) -> MessageParts | None
     return replace(plain, segments=segments)
 
 
-def _facts(content: Json, pointer: str) -> Facts:
+def _lifetimes(raw: bytes) -> list[str | None]:
+    """The lifetimes that the blocks of a message with one mark ask for, block by block; empty where it
+    has no blocks, or names marks in its text as well."""
+    entry = codec.decode(raw) if raw.count(b'"cache_control"') == 1 else None
+    content = entry.get("content") if isinstance(entry, dict) else None
+    blocks = content if isinstance(content, list) else []
+    return [_ttl(block) if isinstance(block, dict) else None for block in blocks]
+
+
+def _facts(raw: bytes, content: Json, pointer: str) -> Facts:
     """Where the first citations and the first image of a message's content stand."""
-    citations = image = ""
-    for where, block in _iter_blocks(content, pointer):
-        match block:
-            case {"citations": {"enabled": True}}:
-                citations = citations or where
-        match block:
-            case {"type": "image"}:
-                image = image or where
-    return Facts(citations, image) if citations or image else NOTHING
+    # Most messages hold none: a look at the bytes spares a walk over the values.
+    if b'"image"' not in raw and b'"citations"' not in raw:
+        return NOTHING
+    blocks = list(_iter_blocks(content, pointer))
+    cited = next((where for where, block in blocks if _cites(block)), "")
+    image = next((where for where, block in blocks if _is_image(block)), "")
+    return Facts(cited, image) if cited or image else NOTHING
+
+
+def _cites(block: Json) -> bool:
+    match block:
+        case {"citations": {"enabled": True}}:
+            return True
+        case _:
+            return False
+
+
+def _is_image(block: Json) -> bool:
+    match block:
+        case {"type": "image"}:
+            return True
+        case _:
+            return False
 
 
 def _iter_blocks(content: Json, pointer: str) -> Iterator[tuple[str, Json]]:
     """Every block of a message with its pointer, those inside tool results too."""
-    for place, block in enumerate(content if isinstance(content, list) else ()):
-        yield f"{pointer}[{place}]", block
+    for index, block in enumerate(content if isinstance(content, list) else ()):
+        yield f"{pointer}[{index}]", block
         inner = block.get("content") if isinstance(block, dict) else None
         for depth, part in enumerate(inner if isinstance(inner, list) else ()):
-            yield f"{pointer}[{place}].content[{depth}]", part
-
-
-def _is_billing_line(block: Json) -> bool:
-    match block:
-        case {"type": "text", "text": str(text)}:
-            return text.startswith(BILLING_LINE)
-        case _:
-            return False
+            yield f"{pointer}[{index}].content[{depth}]", part
 
 
 def _is_user_text(message: Json) -> bool:
@@ -365,33 +271,7 @@ def _is_user_text(message: Json) -> bool:
             return False
 
 
-def _setting(
-    name: str,
-    pointer: str,
-    value: Json,
-    level: Section = Section.MESSAGES,
-    default: Json = None,
-) -> Iterator[Segment]:
-    """One segment, or none where the value is left out; the spelled-out default is not rendered."""
-    if value is None or value == []:
-        return
-    data = codec.encode({name: value})
-    rank = (AT[name], 0, 0)
-    yield Segment(
-        section=Section.SETTINGS,
-        level=level,
-        kind="setting",
-        rendered=value != default,
-        pointer=pointer,
-        rank=rank,
-        digest=_digest(rank, data),
-        size=len(data),
-        narrow=len(data),
-        held=data,
-    )
-
-
-class _Spot(NamedTuple):
+class Spot(NamedTuple):
     """Where a block stands, and what it is."""
 
     section: Section
@@ -401,7 +281,7 @@ class _Spot(NamedTuple):
     rank: tuple[int, int, int]
 
 
-def _block(
+def block_at(
     block: Json,
     *,
     section: Section,
@@ -411,6 +291,7 @@ def _block(
     lifted: bool = False,
     origin: tuple[bytes, int] | None = None,
 ) -> Segment:
+    """The segment of a block of the system prompt or of a message."""
     value: dict[str, Json]
     value = block if isinstance(block, dict) else {"type": "text", "text": block}
     kind = intern(str(value.get("type", "")))
@@ -419,34 +300,31 @@ def _block(
         fault = f"a {kind} block"
     elif kind == "text" and value.get("text") == "":
         fault = "an empty text block"
-    spot = _Spot(section, section, kind, pointer, rank)
-    return _segment(value, spot, mark_fault=fault, role=role, lifted=lifted, origin=origin)
+    spot = Spot(section, section, kind, pointer, rank)
+    return segment_at(value, spot, mark_fault=fault, role=role, lifted=lifted, origin=origin)
 
 
-def _segment(
+def segment_at(
     value: dict[str, Json],
-    spot: _Spot,
+    spot: Spot,
     *,
     mark_fault: str = "",
     role: str = "",
     lifted: bool = False,
     origin: tuple[bytes, int] | None = None,
 ) -> Segment:
+    """The segment of a value that stands at a spot."""
     form = canonical.canonical(value)
     data = codec.encode(form)
-    size = narrow = len(data)
-    wide = 0
-    if not data.isascii():
-        narrow = len(data.translate(None, WIDE_BYTES))
-        wide = len(data.decode()) - narrow
+    wide, narrow = (0, len(data)) if data.isascii() else _characters(data)
     return Segment(
         section=spot.section,
         level=spot.level,
         kind=spot.kind,
         pointer=spot.pointer,
         rank=spot.rank,
-        digest=_digest(spot.rank, data),
-        size=size,
+        digest=digest_of(spot.rank, data),
+        size=len(data),
         wide=wide,
         narrow=narrow,
         pictured=b'"type":"image"' in data,
@@ -457,11 +335,20 @@ def _segment(
         ttl=_ttl(value),
         mark_fault=mark_fault,
         lifted=lifted,
-        lowered=isinstance(form, dict)
-        and form.get("type") == "tool_result"
-        and isinstance(form.get("content"), str)
-        and isinstance(value.get("content"), list),
+        lowered=spot.kind == "tool_result" and _is_lowered(form, value),
     )
+
+
+def _characters(data: bytes) -> tuple[int, int]:
+    """Characters outside of ASCII, and inside of it: they weigh differently in tokens."""
+    narrow = len(data.translate(None, WIDE_BYTES))
+    return len(data.decode()) - narrow, narrow
+
+
+def _is_lowered(form: Json, value: dict[str, Json]) -> bool:
+    """Whether a list of one text block became the string that it is the long form of."""
+    content = form.get("content") if isinstance(form, dict) else None
+    return isinstance(content, str) and isinstance(value.get("content"), list)
 
 
 def _name(value: dict[str, Json]) -> str:
@@ -473,9 +360,9 @@ NOWHERE = (b"", 0)
 WIDE_BYTES = bytes(range(128, 256))
 
 
-def segment_of(raw: bytes, index: int, place: int) -> Segment:
+def segment_of(raw: bytes, index: int, at: int) -> Segment:
     """A block of a message that was rendered before, made again."""
-    return read_message(raw, index, lean=False).segments[place]
+    return read_message(raw, index, lean=False).segments[at]
 
 
 @lru_cache(maxsize=2048)
@@ -484,7 +371,8 @@ def _blocks_of(raw: bytes) -> tuple[bytes, ...]:
     return tuple(s.data for s in read_message(raw, 0, lean=False).segments)
 
 
-def _digest(rank: tuple[int, int, int], data: bytes) -> bytes:
+def digest_of(rank: tuple[int, int, int], data: bytes) -> bytes:
+    """The hash of a block's data and of the part of the prompt in which it is rendered."""
     return blake2b(data, digest_size=16, person=_PERSONS[part_of(rank)]).digest()
 
 

@@ -107,19 +107,19 @@ def _id_of(segment: Segment, name: str) -> str:
 
 def _oldest_thinking(segments: tuple[Segment, ...], count: int) -> list[int]:
     """The thinking of the first messages that have any."""
-    places = [i for i, segment in enumerate(segments) if segment.kind in THINKING_KINDS]
-    turns = dict.fromkeys(segments[index].rank[1] for index in places)
+    indices = [i for i, segment in enumerate(segments) if segment.kind in THINKING_KINDS]
+    turns = dict.fromkeys(segments[index].rank[1] for index in indices)
     cleared = set(list(turns)[:count])
-    return [index for index in places if segments[index].rank[1] in cleared]
+    return [index for index in indices if segments[index].rank[1] in cleared]
 
 
 def _named(segments: tuple[Segment, ...], path: str) -> list[int]:
     found = PATH.fullmatch(path)
     if found is None:
         return []
-    place = int(found[1]), int(found[2])
+    message_and_block = int(found[1]), int(found[2])
     return [
         index
         for index, segment in enumerate(segments)
-        if segment.section is Section.MESSAGES and segment.rank[1:] == place
+        if segment.section is Section.MESSAGES and segment.rank[1:] == message_and_block
     ]

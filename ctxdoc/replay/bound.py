@@ -1,7 +1,7 @@
 """The bound of what any placement can reach: one tree of all prompts, for replay and simulation alike.
 
 What will be sent again is written once, for five minutes, and read from then on; nothing expires,
-breakpoints are free, and every place shares one cache. The model's minimum holds: a prefix below it can
+breakpoints are free, and every scope shares one cache. The model's minimum holds: a prefix below it can
 be neither written nor read (prompt-caching page, 2026-10-08).
 """
 
@@ -149,7 +149,7 @@ class Bound:
             """Tokens up to the end of each block that is new."""
             blocks = [block_of(kind, segment) for segment in prefix.segments[known:]]
             estimated = [
-                upto[place] - (upto[place - 1] if place else 0) for place in range(known, len(upto))
+                upto[index] - (upto[index - 1] if index else 0) for index in range(known, len(upto))
             ]
             usage = exchange.usage if is_whole(exchange) else None
             self._sizes.settle(

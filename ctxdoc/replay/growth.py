@@ -7,6 +7,7 @@ the half turn away.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -125,42 +126,60 @@ def _is_other(before: Turn, after: Turn) -> bool:
 
 def fit(stretch: Sequence[Turn]) -> Growth:
     """The line of least squares through the prompts of at least one request."""
-    n = len(stretch)
     sizes = [turn.tokens for turn in stretch]
-    total = sum(sizes)
-    prefix, slope, r2 = float(sizes[0]), None, None
-    off, share, bends = 0.0, 0.0, False
-    if n > 1:
-        mean_k, mean = (n + 1) / 2, total / n
-        spread = n * (n * n - 1) / 12
-        slope = sum((k - mean_k) * s for k, s in enumerate(sizes, start=1)) / spread
-        prefix = mean - slope * mean_k
-        bends = n >= FEWEST and _bends(sizes, prefix, slope)
-        if prefix < 0:
-            # No prompt is smaller than nothing: the line goes through zero.
-            prefix = 0.0
-            slope = (
-                sum(k * s for k, s in enumerate(sizes, start=1)) * 6 / (n * (n + 1) * (2 * n + 1))
-            )
-        errors = [abs(prefix + slope * k - s) for k, s in enumerate(sizes, start=1)]
-        off = max(errors)
-        share = max(error / size for error, size in zip(errors, sizes, strict=True) if size)
-        varied = sum((s - mean) ** 2 for s in sizes)
-        if n > 2:
-            left = sum(error * error for error in errors)
-            r2 = 1.0 if not varied else max(0.0, 1 - left / varied)
+    line = _line(sizes) if len(sizes) > 1 else _Line(float(sizes[0]), None)
     return Growth(
         first=stretch[0].number,
         last=stretch[-1].number,
-        prefix=prefix,
-        per_turn=slope,
-        recorded=total,
-        r2=r2,
+        prefix=line.prefix,
+        per_turn=line.slope,
+        recorded=sum(sizes),
+        r2=line.r2,
         latest=sizes[-1],
-        largest_error=off,
-        largest_share=share,
-        bends=bends,
+        largest_error=line.off,
+        largest_share=line.share,
+        bends=line.bends,
     )
+
+
+class _Line(NamedTuple):
+    """A line through the sizes of prompts, and how well it describes them."""
+
+    prefix: float
+    slope: float | None
+    r2: float | None = None
+    off: float = 0.0
+    share: float = 0.0
+    bends: bool = False
+
+
+def _line(sizes: Sequence[int]) -> _Line:
+    """The line through at least two prompts."""
+    n = len(sizes)
+    mean_k, mean = (n + 1) / 2, sum(sizes) / n
+    # The sum of (k - mean)² over 1, 2 … n, in closed form.
+    spread = n * (n * n - 1) / 12
+    slope = sum((k - mean_k) * s for k, s in enumerate(sizes, start=1)) / spread
+    prefix = mean - slope * mean_k
+    # Asked of the free line: one that is forced through zero leaves a curve of its own.
+    bends = n >= FEWEST and _bends(sizes, prefix, slope)
+    if prefix < 0:
+        # No prompt is smaller than nothing: the line goes through zero.
+        prefix = 0.0
+        slope = sum(k * s for k, s in enumerate(sizes, start=1)) * 6 / (n * (n + 1) * (2 * n + 1))
+    errors = [abs(prefix + slope * k - s) for k, s in enumerate(sizes, start=1)]
+    share = max(error / size for error, size in zip(errors, sizes, strict=True) if size)
+    # Two points lie on their line always, which explains nothing.
+    r2 = _explained(sizes, errors) if n > 2 else None
+    return _Line(prefix, slope, r2, max(errors), share, bends)
+
+
+def _explained(sizes: Sequence[int], errors: Sequence[float]) -> float:
+    """The share of the variance of the sizes that a line with these errors explains."""
+    mean = sum(sizes) / len(sizes)
+    varied = sum((s - mean) ** 2 for s in sizes)
+    left = sum(error * error for error in errors)
+    return 1.0 if not varied else max(0.0, 1 - left / varied)
 
 
 def _bends(sizes: Sequence[int], prefix: float, slope: float) -> bool:

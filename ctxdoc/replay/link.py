@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ctxdoc.cache.simulator import places_differ
+from ctxdoc.cache.simulator import scopes_differ
 from ctxdoc.prompt.diff import common_segments
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.segments import AT
@@ -39,7 +39,7 @@ class _Kind(NamedTuple):
     """What a request was sent to, and the form of its tools and system prompt."""
 
     root: str
-    place: object
+    scope: object
     form: object
 
 
@@ -70,45 +70,70 @@ class Earlier:
         self._forms: dict[bytes, object] = {}
         """By the end of tools, system prompt and settings."""
         self._ends: dict[object, dict[bytes, int]] = {}
-        """By place and the whole prompt."""
+        """By scope and the whole prompt."""
         self._openings: dict[int, _Opening] = {}
         """By number: where a request stands in the log, not when it was sent."""
         self._kinds: dict[_Kind, _Kind] = {}
-        """Each model, place and form once."""
+        """Each model, scope and form once."""
 
-    def iter_found(self, prefix: Prefix, session: str, place: object) -> Iterator[Candidate]:
+    def iter_found(self, prefix: Prefix, session: str, scope: object) -> Iterator[Candidate]:
         """The candidates, the best first: the request whose whole prompt is the beginning, the one with the
         same messages in a row, the one with the longest equal beginning; at the end the last request,
         which shares nothing."""
-        pairs, prefixes, ends = self._pairs, self._prefixes, self._ends.get(place, {})
-        tail = prefix.keys[-REACH_BACK:]
-        # Of two runs of one scenario the later one goes on.
-        own = max([ends[key] for key in tail if key in ends], key=self._order, default=None)
-        pair = next((key for key in reversed(prefix.row) if key in pairs), None)
-        line = self._lines.get((session, prefix.row[0])) if prefix.row else None
-        same = pair is not None and self._opens_so(pairs[pair], prefix, place)
-        later = pair is not None and (own is None or self._order(pairs[pair]) > self._order(own))
-        if pair is not None and same and later:
-            yield Candidate(pairs[pair], shares_much=pair != prefix.row[0])
-        if own is not None:
-            yield Candidate(own, shares_much=True)
-        if line is not None and pair is not None and not same:
-            yield Candidate(line, shares_much=True, if_begun=True)
-        if pair is not None:
-            yield Candidate(pairs[pair], shares_much=pair != prefix.row[0])
-        if session and line is not None:
-            yield Candidate(line, shares_much=True)
-        for elsewhere in self._ends.values():
-            end = next((key for key in reversed(tail) if key in elsewhere), None)
-            if end is not None:
-                yield Candidate(elsewhere[end], shares_much=True)
-        ahead = prefix.keys[: len(prefix.keys) - len(prefix.row) + 1]
-        key = next((key for key in reversed(ahead) if key in prefixes), None)
-        if key is not None:
-            yield Candidate(prefixes[key], shares_much=True)
+        yield from self._iter_same_messages(prefix, session, scope)
+        yield from self._iter_same_beginning(prefix)
+        # Nothing is shared from here on; a changed prefix is best told beside a call of its own kind.
         for name in (*([session] if session else ()), self._form(prefix), ""):
             if name in self._last:
                 yield Candidate(self._last[name], shares_much=False)
+
+    def _iter_same_messages(
+        self, prefix: Prefix, session: str, scope: object
+    ) -> Iterator[Candidate]:
+        """The requests whose messages it goes on from, those of its own scope first."""
+        pairs, row = self._pairs, prefix.row
+        own = self._ended_here(prefix, scope)
+        pair = _last_in(row, pairs)
+        line = self._lines.get((session, row[0])) if row else None
+        if pair is None:
+            # Without two equal messages in a row nothing but a whole prompt, or the session, tells.
+            if own is not None:
+                yield Candidate(own, shares_much=True)
+        else:
+            by_pair = Candidate(pairs[pair], shares_much=pair != row[0])
+            same = self._opens_so(by_pair.number, prefix, scope)
+            # A history that was edited since has no equal end: the pair knows the later request.
+            if same and (own is None or self._order(by_pair.number) > self._order(own)):
+                yield by_pair
+            if own is not None:
+                yield Candidate(own, shares_much=True)
+            # Another agent said the same two messages: the conversation with the same opening is
+            # meant, unless its messages turned out differently.
+            if line is not None and not same:
+                yield Candidate(line, shares_much=True, if_begun=True)
+            yield by_pair
+        if session and line is not None:
+            yield Candidate(line, shares_much=True)
+
+    def _iter_same_beginning(self, prefix: Prefix) -> Iterator[Candidate]:
+        """The requests that end inside the prompt, whatever their scope, and the one that shares most of
+        what stands ahead of the messages."""
+        tail = prefix.keys[-REACH_BACK:]
+        for elsewhere in self._ends.values():
+            end = _last_in(tail, elsewhere)
+            if end is not None:
+                yield Candidate(elsewhere[end], shares_much=True)
+        key = _last_in(prefix.keys[: len(prefix.keys) - len(prefix.row) + 1], self._prefixes)
+        if key is not None:
+            yield Candidate(self._prefixes[key], shares_much=True)
+
+    def _ended_here(self, prefix: Prefix, scope: object) -> int | None:
+        """The request of a scope whose whole prompt is the beginning of this one; of two runs of one
+        scenario the later one goes on."""
+        ends = self._ends.get(scope, {})
+        # Only so far back: a step that adds more blocks than that is not looked for by its end.
+        found = [ends[key] for key in prefix.keys[-REACH_BACK:] if key in ends]
+        return max(found, key=self._order, default=None)
 
     def marked_as_long(self, prefix: Prefix, least: int) -> int | None:
         """The request with a breakpoint at the end of the longest beginning that it shares with a
@@ -140,18 +165,18 @@ class Earlier:
             form = self._forms[key] = (prefix.root, names, len(system), sum(system).bit_length())
         return form
 
-    def _opens_so(self, number: int, prefix: Prefix, place: object) -> bool:
-        """Whether a request begins with the same message, for the same model at the same place."""
+    def _opens_so(self, number: int, prefix: Prefix, scope: object) -> bool:
+        """Whether a request begins with the same message, for the same model in the same scope."""
         opening = self._openings[number]
         kind = opening.kind
-        return opening.first == prefix.row[0] and kind.root == prefix.root and kind.place == place
+        return opening.first == prefix.row[0] and kind.root == prefix.root and kind.scope == scope
 
     def add(
-        self, prefix: Prefix, marks: Sequence[int], session: str, place: object, number: int
+        self, prefix: Prefix, marks: Sequence[int], session: str, scope: object, number: int
     ) -> None:
         """Makes a request one that later ones can continue."""
         form = self._form(prefix)
-        kind = _Kind(prefix.root, place, form)
+        kind = _Kind(prefix.root, scope, form)
         kind = self._kinds.setdefault(kind, kind)
         first = prefix.row[0] if prefix.row else b""
         self._openings[number] = _Opening(len(self._openings), first, kind)
@@ -161,7 +186,7 @@ class Earlier:
         if prefix.row:
             self._lines[session, prefix.row[0]] = number
         if prefix.keys:
-            self._ends.setdefault(place, {})[prefix.keys[-1]] = number
+            self._ends.setdefault(scope, {})[prefix.keys[-1]] = number
         if marks:
             self._marks[prefix.keys[marks[-1]]] = number
         self._pairs.update(dict.fromkeys(prefix.row, number))
@@ -169,9 +194,14 @@ class Earlier:
         self._prefixes.update(dict.fromkeys(prefix.keys[:ahead], number))
 
 
+def _last_in(keys: Sequence[bytes], known: Mapping[bytes, int]) -> bytes | None:
+    """The last key that is known: keys are chained, so that it stands for the longest beginning."""
+    return next((key for key in reversed(keys) if key in known), None)
+
+
 SENT_SETTINGS = frozenset(
-    place
-    for name, place in AT.items()
+    index
+    for name, index in AT.items()
     if name not in ("images", "citations", "tools", "system", "messages")
 )
 """Settings that a request states by itself: what its messages hold does not come back with them."""
@@ -205,28 +235,47 @@ class Matcher:
         """
         request = self.requests[number]
         prefix = self._replayer.render(request)
-        earlier = chosen if chosen is not None else self._find(request, prefix.as_sent)
-        before = self._exchange(earlier) if earlier is not None else None
-        if before is not None and chosen is None:
-            returned = self._before_a_setting(before, prefix)
-            if returned is not None and returned != earlier:
-                earlier, before = returned, self._exchange(returned)
-        if before is not None and earlier is not None:
-            told = self._replayer.told_by_replay(before, prefix)
-            if told is not before:
-                before = told
-                self._keep(earlier, told)
+        # A person's choice stands; only a guess may be bettered.
+        earlier = chosen if chosen is not None else self._chosen(request, prefix)
+        before = self._told(earlier, prefix) if earlier is not None else None
         exchange = self._replayer.measure(request, prefix, before)
         self._keep(number, exchange)
+        # A refused request was never cached: none goes on from it.
         if not request.refused:
-            sent = prefix.as_sent
-            marks = exchange.prefix.as_sent.breakpoints
-            self._index.add(sent, marks, request.session, request.place, number)
-            gone_on = before is not None and not are_apart(before.request, request)
-            same = before is not None and before.request.place == request.place
-            if gone_on and same and before is not None and earlier is not None:
-                self._let_go(earlier, before.prefix.as_sent, sent)
+            self._learn(number, exchange, before, earlier)
         return exchange, before, earlier
+
+    def _chosen(self, request: Request, prefix: Prefix) -> int | None:
+        """The earlier request that fits best, by messages and then by settings."""
+        earlier = self._find(request, prefix.as_sent)
+        if earlier is None:
+            return None
+        returned = self._before_a_setting(self._exchange(earlier), prefix)
+        return earlier if returned is None else returned
+
+    def _told(self, earlier: int, prefix: Prefix) -> MeasuredRequest:
+        """An earlier request, with what the later prompt tells of its answer."""
+        before = self._exchange(earlier)
+        told = self._replayer.told_by_replay(before, prefix)
+        if told is not before:
+            self._keep(earlier, told)
+        return told
+
+    def _learn(
+        self,
+        number: int,
+        exchange: MeasuredRequest,
+        before: MeasuredRequest | None,
+        earlier: int | None,
+    ) -> None:
+        """Makes a request one that later ones can go on from, and lets go of the one that it holds."""
+        request, sent = exchange.request, exchange.prefix.as_sent
+        self._index.add(sent, sent.breakpoints, request.session, request.place, number)
+        if before is None or earlier is None:
+            return
+        # Of another session or scope it only shares text, and one of its own will go on from it yet.
+        if not are_apart(before.request, request) and before.request.place == request.place:
+            self._let_go(earlier, before.prefix.as_sent, sent)
 
     def _before_a_setting(self, before: MeasuredRequest, prefix: Prefix) -> int | None:
         """The request before a setting changed, where it is again what it was then: it did not change."""
@@ -252,22 +301,35 @@ class Matcher:
     def _find(self, request: Request, prefix: Prefix) -> int | None:
         """The request that this one goes on from, or shares most with; None where nothing says that
         it came after any."""
-        other = None
+        other: int | None = None
         for found in self._index.iter_found(prefix, request.session, request.place):
+            if not self._is_eligible(found, request, prefix):
+                continue
             earlier = self.requests[found.number]
-            if not self._is_held(found.number) or not may_follow(earlier, request):
-                continue
-            if found.if_begun and not self._begins(found.number, prefix):
-                continue
-            own = bool(request.session) and earlier.session == request.session
-            if own and self._index.is_of_form(found.number, prefix):
+            if self._is_own(found.number, request, prefix):
                 return found.number
-            if are_apart(earlier, request):
-                other = found.number if found.shares_much and other is None else other
-            elif other is None or found.shares_much:
+            if not are_apart(earlier, request):
                 # One of the same session goes before one of another that shares more.
-                return found.number
+                if other is None or found.shares_much:
+                    return found.number
+            elif found.shares_much and other is None:
+                # Of another session: kept in case that the own one has nothing like it.
+                other = found.number
         return other
+
+    def _is_eligible(self, found: Candidate, request: Request, prefix: Prefix) -> bool:
+        """Whether a candidate can be compared with at all."""
+        if not self._is_held(found.number):
+            return False
+        if not may_follow(self.requests[found.number], request):
+            return False
+        # Asked last: it may have to render that request again.
+        return not found.if_begun or self._begins(found.number, prefix)
+
+    def _is_own(self, number: int, request: Request, prefix: Prefix) -> bool:
+        """Whether the log says that both are one session, and they are calls of one kind."""
+        same = bool(request.session) and self.requests[number].session == request.session
+        return same and self._index.is_of_form(number, prefix)
 
     def _exchange(self, number: int) -> MeasuredRequest:
         found = self._recent.pop(number, None)
@@ -313,15 +375,22 @@ def may_follow(before: Request, after: Request) -> bool:
     """
     if before.session and before.session == after.session:
         return True
-    gap = gap_between(before, after)
-    if before.source != after.source and gap is None:
+    if not _are_near(before, after):
         return False
-    if gap is not None and abs(gap) >= DAY:
-        return False
-    if before.source != after.source and places_differ(before.place, after.place):
-        return False
+    # Another client builds another prompt, be the messages the same: a test run, an upgrade.
     agents = [request.headers.get("user-agent") for request in (before, after)]
     return not all(agents) or agents[0] == agents[1]
+
+
+def _are_near(before: Request, after: Request) -> bool:
+    """Whether two requests of no known session are near each other, in time and in what served them."""
+    gap = gap_between(before, after)
+    # No entry lives for a day: what is that far apart shares text, but no cache.
+    if gap is not None and abs(gap) >= DAY:
+        return False
+    if before.source == after.source:
+        return True
+    return gap is not None and not scopes_differ(before.place, after.place)
 
 
 def gap_between(before: Request, after: Request) -> float | None:

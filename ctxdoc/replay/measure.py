@@ -8,12 +8,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ctxdoc.cache.breakpoint_rules import Refusal, RefusalCode, find_refusal
-from ctxdoc.cache.simulator import FIRST_RESPONSE_SECONDS, Cache, Outcome, Step, places_differ
+from ctxdoc.cache.simulator import FIRST_RESPONSE_SECONDS, Cache, Lookup, Outcome, scopes_differ
 from ctxdoc.prompt.diff import common_segments
 from ctxdoc.prompt.message_shape import lifetime_conflict, shape_fault
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.render import SERVER_RESULTS, Renderer
 from ctxdoc.request.request import Request, Section
+from ctxdoc.request.response import Response
 from ctxdoc.request.usage import Origin, Usage
 from ctxdoc.tokens.estimate import Weigh, hidden_tokens, is_opaque, weight_of
 from ctxdoc.tokens.ledger import Sizes, TokenLedger
@@ -80,8 +81,8 @@ class Replayer:
         self.ledger = TokenLedger(weigh)
         self._ttls: dict[str, str] = {}
         """Lifetimes that counters have shown, by model."""
-        self.one_place = False
-        """Whether counters show that what the log calls different places share their entries."""
+        self.one_scope = False
+        """Whether counters show that what the log calls different scopes share their entries."""
         self._hours_lost: set[str] = set()
         """Models whose entries of an hour are cut to five minutes on the way."""
 
@@ -94,36 +95,55 @@ class Replayer:
     ) -> MeasuredRequest:
         """Sizes a rendered prompt."""
         usage, passes = request.usage, passed_often(request)
-        assumed = bool(usage and usage.cache_read + usage.cache_write and not prefix.breakpoints)
-        if usage is not None and assumed:
-            prefix = _with_assumed_breakpoints(prefix, self._ttl_of(prefix, usage))
-        if before is not None and usage is not None and _reads_elsewhere(before, request, usage):
-            self.one_place = True
+        if before is not None and _reads_elsewhere(before, request):
+            self.one_scope = True
+        # First what the log lost, then what the API did: sizes rest on the prompt that was cached.
+        lost = self._ttl_of(prefix, usage) if usage and not prefix.breakpoints else None
+        if lost is not None:
+            prefix = _with_assumed_breakpoints(prefix, lost)
         prefix = self._behind_summary(request, prefix, before)
         hour_lost = self._is_hour_lost(prefix, usage, passes)
         if hour_lost:
             prefix = _with_five_minutes(prefix)
-        corrected = None if assumed or passes else _corrected(prefix, usage)
-        sizing = _sizing(request, corrected or usage, passes) or request.simulated_usage
-        if before is not None and sizing is not None and not before.passes:
-            self._note_read(before, prefix, sizing.cache_read)
+        # The proof needs the true index of the last breakpoint, and the counters of one pass.
+        corrected = None if lost or passes else _corrected(prefix, usage)
         found = MeasuredRequest(
             request=request,
             prefix=prefix,
-            sizes=self.ledger.measure(
-                prefix, sizing, (before.prefix, before.sizes) if before else None, request.counted
+            sizes=self._sized(
+                request, prefix, before, _sizing(request, corrected or usage, passes)
             ),
             usage=usage,
             corrected=corrected,
             refusal=_refusal(request, prefix, before),
             passes=passes,
-            breakpoints_assumed=assumed,
+            breakpoints_assumed=lost is not None,
             hour_lost=hour_lost,
         )
-        longer = self.renderer.answered(request, prefix) if passes else None
+        return self._with_answer(found) if passes else found
+
+    def _sized(
+        self,
+        request: Request,
+        prefix: Prefix,
+        before: MeasuredRequest | None,
+        stated: Usage | None,
+    ) -> Sizes:
+        """The sizes of a prompt, by the counters that state it and by the request before."""
+        sizing = stated or request.simulated_usage
+        if before is None:
+            return self.ledger.measure(prefix, sizing, None, request.counted)
+        # What was read tells a size of the earlier prompt: noted first, this one is sized by it too.
+        if sizing is not None and not before.passes:
+            self._note_read(before, prefix, sizing.cache_read)
+        return self.ledger.measure(prefix, sizing, (before.prefix, before.sizes), request.counted)
+
+    def _with_answer(self, found: MeasuredRequest) -> MeasuredRequest:
+        """A request of several passes with what its later ones had in the prompt, where it is known."""
+        longer = self.renderer.answered(found.request, found.prefix)
         if longer is None:
             return found
-        sizes = self.ledger.measure(longer, None, (prefix, found.sizes), None)
+        sizes = self.ledger.measure(longer, None, (found.prefix, found.sizes), None)
         return replace(found, answered=replace(found, prefix=longer, sizes=sizes))
 
     def measure_again(
@@ -160,10 +180,15 @@ class Replayer:
         compacted = self.renderer.compacted(request, prefix)
         if compacted is None:
             return prefix
-        summaries = [p.usage.input for p in request.response.passes if p.kind == "compaction"]
-        known = before.sizes.at(common_segments(before.prefix, prefix) - 1) if before else 0
-        whole = max((*summaries, known)) or self.ledger.measure(prefix, None).total
+        whole = self._whole(request.response, prefix, before)
         return compacted if usage.input < SUMMARY_SHARE * whole else prefix
+
+    def _whole(self, response: Response, prefix: Prefix, before: MeasuredRequest | None) -> int:
+        """Tokens of a prompt before the summary: what the pass that made it read, or what was known of
+        its beginning, whichever is more; estimated where neither is there."""
+        read = [each.usage.input for each in response.passes if each.kind == "compaction"]
+        known = before.sizes.at(common_segments(before.prefix, prefix) - 1) if before else 0
+        return max((*read, known)) or self.ledger.measure(prefix, None).total
 
     def _is_hour_lost(self, prefix: Prefix, usage: Usage | None, passes: bool) -> bool:
         """Whether the markers of an hour reached the API as plain ones: what is written says so, and
@@ -171,16 +196,20 @@ class Replayer:
         asked = {mark.ttl for mark in prefix.marks}
         if asked != {"1h"}:
             return False
-        if usage is not None and usage.split_known and usage.cache_write and not passes:
+        # A write of several passes may be the API's own, which lives five minutes (facts 1.2).
+        if usage is not None and _tells_lifetime(usage) and not passes:
             lost = usage.cache_write_1h == 0
             (self._hours_lost.add if lost else self._hours_lost.discard)(prefix.root)
         return prefix.root in self._hours_lost
 
-    def _ttl_of(self, prefix: Prefix, usage: Usage) -> str:
+    def _ttl_of(self, prefix: Prefix, usage: Usage) -> str | None:
         """The lifetime that the counters show; where a request writes nothing, the last one shown for
-        its model (facts of the recorders: read the lifetime from the counters)."""
+        its model (facts of the recorders: read the lifetime from the counters). None where nothing was
+        cached."""
         if usage.cache_write:
             self._ttls[prefix.root] = "1h" if usage.cache_write_1h else "5m"
+        elif not usage.cache_read:
+            return None
         return self._ttls.get(prefix.root, "5m")
 
     def _note_read(self, before: MeasuredRequest, prefix: Prefix, tokens: int) -> None:
@@ -192,6 +221,8 @@ class Replayer:
         marks = [m for m in before.prefix.breakpoints if m < shared]
         if not tokens or not marks:
             return
+        # The counters do not say which entry was read; the sizes known so far tell it apart, unless the
+        # prompt has too few bytes there for so many tokens.
         nearest = min(marks, key=lambda m: abs(before.sizes.at(m) - tokens))
         if not can_have(prefix, nearest, tokens):
             return
@@ -201,19 +232,22 @@ class Replayer:
     def send(self, exchange: MeasuredRequest) -> Outcome:
         """Looks the request up and stores what it writes; one that was refused, or whose counters say
         that nothing was cached, writes nothing."""
-        step = step_of(exchange)
-        if self.one_place:
-            step = replace(step, place=())
+        lookup = lookup_of(exchange)
+        if self.one_scope:
+            lookup = replace(lookup, scope=())
         if exchange.request.refused or exchange.refusal is not None:
+            # An empty cache and an empty prompt: it neither finds nor leaves anything.
             return Cache().send(
-                replace(step, prefix=replace(step.prefix, segments=()), sizes=NO_SIZES, marks=())
+                replace(
+                    lookup, prefix=replace(lookup.prefix, segments=()), sizes=NO_SIZES, marks=()
+                )
             )
         if exchange.cached == 0:
-            return self.cache.send(step, stores=False)
-        outcome = self.cache.send(step)
+            return self.cache.send(lookup, stores=False)
+        outcome = self.cache.send(lookup)
         if exchange.answered is not None and exchange.answered.prefix.marks:
             # The last mark is the API's own, behind the results.
-            self.cache.store(step_of(exchange.answered), exchange.answered.prefix.marks[-1])
+            self.cache.store(lookup_of(exchange.answered), exchange.answered.prefix.marks[-1])
         return outcome
 
     def note_answer(self, before: MeasuredRequest, after: MeasuredRequest) -> None:
@@ -242,13 +276,13 @@ class Replayer:
         shortest = min(map(before.prefix.rule.rules.seconds, lives))
         if (two - one).total_seconds() < shortest:
             return None
-        return before.sizes.at(self.cache.longest_live(before.prefix, step_of(after)))
+        return before.sizes.at(self.cache.longest_live(before.prefix, lookup_of(after)))
 
 
 def _refusal(request: Request, prefix: Prefix, before: MeasuredRequest | None) -> Refusal | None:
     """Why the API refuses a request, where the log does not say that it was accepted. A simulation takes
     what it sends for accepted, and tells of what would be refused in its own table."""
-    if (request.response or request.simulated) is not None and not request.refused:
+    if _is_accepted(request):
         return None
     sent = prefix.as_sent
     found = find_refusal(sent)
@@ -257,19 +291,36 @@ def _refusal(request: Request, prefix: Prefix, before: MeasuredRequest | None) -
     conflict = lifetime_conflict(request.body, sent)
     if conflict is not None:
         return Refusal(RefusalCode.LIFETIMES, *conflict)
-    shared = common_segments(before.prefix.as_sent, sent) if before is not None else 0
-    known = sent.segments[shared - 1] if shared else None
-    start = known.rank[1] if known is not None and known.section is Section.MESSAGES else 0
-    fault = shape_fault(sent, start)
+    # What an accepted request holds was looked at with that one: work grows with what is new.
+    fault = shape_fault(sent, _new_from(before.prefix.as_sent, sent) if before is not None else 0)
     return Refusal(RefusalCode.MESSAGE_SHAPE, *fault) if fault is not None else None
 
 
-def _reads_elsewhere(before: MeasuredRequest, request: Request, usage: Usage) -> bool:
-    """Whether a request read all that another had cached, though the log names two places: the counters
+def _is_accepted(request: Request) -> bool:
+    """Whether there is an answer, or what a simulation has in its place, that is no refusal."""
+    answer = request.response or request.simulated
+    return answer is not None and not request.refused
+
+
+def _tells_lifetime(usage: Usage) -> bool:
+    """Whether counters state for how long something was written."""
+    return usage.split_known and usage.cache_write > 0
+
+
+def _new_from(before: Prefix, after: Prefix) -> int:
+    """Index of the message in which a prompt leaves an earlier one; 0 ahead of the messages."""
+    shared = common_segments(before, after)
+    last = after.segments[shared - 1] if shared else None
+    return last.rank[1] if last is not None and last.section is Section.MESSAGES else 0
+
+
+def _reads_elsewhere(before: MeasuredRequest, request: Request) -> bool:
+    """Whether a request read all that another had cached, though the log names two scopes: the counters
     are believed."""
-    cached = before.cached
-    differ = places_differ(before.request.place, request.place)
-    return differ and bool(cached) and not before.passes and usage.cache_read >= (cached or 0)
+    usage, cached = request.usage, before.cached
+    if usage is None or not cached or before.passes:
+        return False
+    return usage.cache_read >= cached and scopes_differ(before.request.place, request.place)
 
 
 SUMMARY_SHARE = 0.8
@@ -323,16 +374,16 @@ def is_whole(exchange: MeasuredRequest) -> bool:
 NO_SIZES = Sizes(upto=(), total=0, origin=Origin.NONE)
 
 
-def step_of(exchange: MeasuredRequest) -> Step:
+def lookup_of(exchange: MeasuredRequest) -> Lookup:
     """A measured request as the cache meets it."""
     request = exchange.request
-    return Step(
+    return Lookup(
         prefix=exchange.prefix,
         sizes=exchange.sizes,
         marks=exchange.prefix.marks,
         at=request.at,
         began=_began(request),
-        place=request.place,
+        scope=request.place,
     )
 
 

@@ -9,14 +9,14 @@ has neither an id nor a body are the session of their file.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 
 from msgspec import Struct
 
 from ctxdoc.errors import InputError
 from ctxdoc.prompt.chain import next_key
-from ctxdoc.prompt.render import Renderer
+from ctxdoc.prompt.render import Renderer, common_messages
 from ctxdoc.request.request import Request
 
 
@@ -27,7 +27,7 @@ class Session(Struct, frozen=True, kw_only=True):
     parent: str | None
     """The session that it was forked from."""
     requests: tuple[int, ...]
-    """Their places in the log, from 0."""
+    """Their indices in the log, from 0."""
 
 
 UUID_TAIL = re.compile(r"(?<=^[0-9a-f]{8})-[0-9a-f-]{27}")
@@ -43,27 +43,46 @@ def named(sessions: Sequence[Session], name: str) -> tuple[Session, ...]:
 
     Raises InputError where none or several do.
     """
-    found = [s for s in sessions if s.id == name]
-    found = found or [s for s in sessions if short_name(s.id) == name]
-    found = found or [s for s in sessions if s.id.startswith(name)]
-    found = found or [s for s in sessions if short_name(s.id).startswith(name)]
+    found = _closest(sessions, name)
     if len(found) == 1:
         return (found[0],)
+    raise InputError(
+        f"{len(found) or 'no'} sessions begin with '{name}'", _hint(found, sessions, name)
+    )
+
+
+MATCHES: tuple[Callable[[str, str], bool], ...] = (
+    lambda full, name: full == name,
+    lambda full, name: short_name(full) == name,
+    lambda full, name: full.startswith(name),
+    lambda full, name: short_name(full).startswith(name),
+)
+"""Ways to name a session, the strictest first: a name that is one's whole id never means another."""
+
+
+def _closest(sessions: Sequence[Session], name: str) -> list[Session]:
+    """The sessions that a name means, in the strictest way that finds any."""
+    for matches in MATCHES:
+        found = [session for session in sessions if matches(session.id, name)]
+        if found:
+            return found
+    return []
+
+
+def _hint(found: Sequence[Session], sessions: Sequence[Session], name: str) -> str:
+    """What a person may have meant: some of several, or names that are spelled nearly so."""
     every = [session.id for session in (found or sessions)]
     near = every[:3] if found else get_close_matches(name, every, n=3, cutoff=0.4)
-    hint = (
-        f"did you mean {', '.join(near)}?"
-        if near
-        else "ctxdoc replay LOG --format json lists all sessions"
-    )
-    raise InputError(f"{len(found) or 'no'} sessions begin with '{name}'", hint)
+    if near:
+        return f"did you mean {', '.join(near)}?"
+    return "ctxdoc replay LOG --format json lists all sessions"
 
 
 def part(requests: Iterable[Request]) -> tuple[Session, ...]:
     """The sessions of a log, in the order in which they begin."""
     parter = Parter(Renderer())
-    for place, request in enumerate(requests):
-        parter.add(place, request)
+    for index, request in enumerate(requests):
+        parter.add(index, request)
     return parter.sessions()
 
 
@@ -72,7 +91,7 @@ class Parter:
 
     def __init__(self, renderer: Renderer) -> None:
         self.names: dict[int, str] = {}
-        """Place of a request → its session."""
+        """Index of a request → its session."""
         self._renderer = renderer
         self._members: dict[str, list[int]] = {}
         self._parents: dict[str, str] = {}
@@ -87,19 +106,20 @@ class Parter:
         self._of_file: dict[str, str] = {}
         """Log → the session of its requests without a body."""
 
-    def add(self, place: int, request: Request) -> None:
+    def add(self, index: int, request: Request) -> None:
         """Puts a request into its session; in the order of the log."""
         row = EMPTY
         if request.body and not request.session:
             row = self._row(tuple(map(bytes, request.body.messages)))
-        name, parent = self._place(request, row)
+        name, parent = self._session_of(request, row)
         if parent and parent != name:
             self._parents.setdefault(name, parent)
-        self.names[place] = name
-        self._members.setdefault(name, []).append(place)
+        self.names[index] = name
+        self._members.setdefault(name, []).append(index)
         for key in row.chain[row.shared :]:
             self._inside.setdefault(key, name)
         if row.pairs:
+            # Only the last request's end counts: what leaves from an earlier one is a branch.
             self._ends.pop(self._end_of.get(name, b""), None)
             self._ends[row.pairs[-1]] = (name, bool(request.body and request.body.tools))
             self._end_of[name] = row.pairs[-1]
@@ -107,8 +127,8 @@ class Parter:
     def sessions(self) -> tuple[Session, ...]:
         """The sessions so far, in the order in which they began."""
         return tuple(
-            Session(id=name, parent=self._parents.get(name), requests=tuple(places))
-            for name, places in self._members.items()
+            Session(id=name, parent=self._parents.get(name), requests=tuple(indices))
+            for name, indices in self._members.items()
         )
 
     def _row(self, messages: tuple[bytes, ...]) -> _Row:
@@ -117,11 +137,7 @@ class Parter:
         if not messages:
             return EMPTY
         old = self._rows.get(messages[0], EMPTY)
-        shared = 0
-        for one, two in zip(old.messages, messages, strict=False):
-            if one is not two and one != two:
-                break
-            shared += 1
+        shared = common_messages(old.messages, messages)
         digests, chain, pairs = list(old.digests[:shared]), old.chain[:shared], old.pairs[:shared]
         last, key = (digests[-1], chain[-1]) if shared else (b"", b"")
         for index in range(shared, len(messages)):
@@ -135,24 +151,31 @@ class Parter:
         self._rows[messages[0]] = row
         return row
 
-    def _place(self, request: Request, row: _Row) -> tuple[str, str | None]:
+    def _session_of(self, request: Request, row: _Row) -> tuple[str, str | None]:
         """The session of a request and, for the first of a fork, the session it left."""
         if request.session:
-            head, slash, _ = request.session.rpartition("/")
-            # A name that was made up here before is not the log's.
-            name = (
-                f"{request.session} (log)" if request.session in self._made_up else request.session
-            )
-            return name, head if slash else None
+            return self._named_by_log(request.session)
         if request.body is None:
             # Nothing tells these apart: one session a file.
             if request.source not in self._of_file:
                 self._of_file[request.source] = self._new()
             return self._of_file[request.source], None
-        has_tools = bool(request.body.tools)
+        return self._continued(row, has_tools=bool(request.body.tools))
+
+    def _named_by_log(self, session: str) -> tuple[str, str | None]:
+        """A session that the log names: an agent below another one has that one's name ahead."""
+        head, slash, _ = session.rpartition("/")
+        # A name that was made up here before is not the log's.
+        name = f"{session} (log)" if session in self._made_up else session
+        return name, head if slash else None
+
+    def _continued(self, row: _Row, *, has_tools: bool) -> tuple[str, str | None]:
+        """The session that the messages go on from, or a new one beside the one that they left."""
+        # The latest pair first: an edited history still holds the end of the request before it.
         for key in reversed(row.pairs):
             if key in self._ends:
                 name, had_tools = self._ends[key]
+                # A summary or a title is asked for without tools: a side call, no turn of the agent.
                 return (self._new(), name) if had_tools and not has_tools else (name, None)
         chain = reversed(row.chain)
         shared = next((self._inside[key] for key in chain if key in self._inside), None)

@@ -121,8 +121,8 @@ class Walk:
 
     @property
     def one_scope(self) -> bool:
-        """Whether counters showed that what the log calls different places share their entries."""
-        return self._replayer.one_place
+        """Whether counters showed that what the log calls different scopes share their entries."""
+        return self._replayer.one_scope
 
     def was_read(self, keys: Iterable[bytes]) -> bool:
         """Whether an entry of one of some prefixes was read by any request so far."""

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ctxdoc.cache.prefix_tree import PrefixTree
-from ctxdoc.cache.simulator import Cache, Step
+from ctxdoc.cache.simulator import Cache, Lookup
 from ctxdoc.pricing.cost import Meter, meter_of
 from ctxdoc.replay.bound import BoundOfTree, warm_of
 from ctxdoc.request.usage import Usage
@@ -126,13 +126,13 @@ def _bounded(usage: Usage, parts: tuple[int, int, int]) -> Usage:
     return replace(usage, uncached=uncached, cache_read=read, cache_write_5m=written)
 
 
-def _step(call: Call, sending: Sending, placement: Placement) -> Step:
+def _step(call: Call, sending: Sending, placement: Placement) -> Lookup:
     prompt = sending.prompt
-    return Step(
+    return Lookup(
         prefix=prompt.prefix,
         sizes=prompt.sizes,
         marks=placement.place(prompt),
         at=sending.at,
         began=sending.began,
-        place=call.place,
+        scope=call.place,
     )

@@ -67,6 +67,7 @@ class TokenLedger:
         own = self._own(prefix, usage)
         if usage is None and counted and prefix.segments:
             own[len(prefix.segments)] = counted
+        # What both prompts share up to an exact size was shared out before: work grows with what is new.
         start, base = self._settled(prefix, before, own)
         weights = self._weigh(prefix, start)
         ends = self._ends(prefix, own, start, base)
@@ -76,10 +77,10 @@ class TokenLedger:
         upto = _share_out(weights, ends, 1.0 if ratio is None else ratio, hidden, start, base)
         if start and before is not None:
             upto = before[1].upto[:start] + upto
-        exact = bool(start or ends) or ratio is not None
+        exact = start or ends or ratio is not None
         return Sizes(
             upto=upto,
-            total=(usage.input if usage else 0) or (upto[-1] if upto else 0),
+            total=_total(usage, upto),
             origin=Origin.CALIBRATED if exact else Origin.ESTIMATED,
             ends=(*_ends_upto(start, before), *ends),
             ratio=ratio,
@@ -123,6 +124,7 @@ class TokenLedger:
         if before is None:
             return 0, 0
         for count, tokens in reversed(before[1].ends):
+            # The longest exact beginning that both have; it holds only while no counter contradicts it.
             if count <= len(prefix.keys) and prefix.keys[count - 1] == before[0].keys[count - 1]:
                 known = self.known.get(prefix.keys[count - 1])
                 return (count, tokens) if known == tokens and _fits(count, tokens, own) else (0, 0)
@@ -136,6 +138,7 @@ class TokenLedger:
         ends: list[tuple[int, int]] = []
         most = base
         for count, key in enumerate(prefix.keys[start:], start=start + 1):
+            # Its own counters go before what others have shown: a logger may have lost a part of those.
             if count in own and own[count] >= most:
                 # A prompt whose last blocks are not counted ends where it was cached.
                 ends.append((count, own[count]))
@@ -145,6 +148,7 @@ class TokenLedger:
                 tokens = known[key]
             else:
                 continue
+            # Sizes grow: an end below the one before it is that of another tokenizer or a wrong counter.
             if tokens > most:
                 ends.append((count, tokens))
                 most = tokens
@@ -190,6 +194,13 @@ def _fits(count: int, tokens: int, own: dict[int, int]) -> bool:
     return all(count > end or tokens < limit or count == end for end, limit in own.items())
 
 
+def _total(usage: Usage | None, upto: tuple[int, ...]) -> int:
+    """Tokens of the whole prompt: as stated, else up to its last segment."""
+    if usage is not None and usage.input:
+        return usage.input
+    return upto[-1] if upto else 0
+
+
 def _ends_upto(start: int, before: tuple[Prefix, Sizes] | None) -> tuple[tuple[int, int], ...]:
     return tuple([end for end in before[1].ends if end[0] <= start]) if start and before else ()
 
@@ -206,11 +217,15 @@ def _share_out(
     upto: list[float] = []
     done, base = 0, float(settled)
     for end, tokens in ends:
+        # Between two exact sizes the weights only say how the blocks share the difference.
         part = list(accumulate(weights[done : end - start]))
         scale = (tokens - base) / part[-1] if part and part[-1] else 0.0
         upto.extend([base + scale * weight for weight in part])
         done, base = end - start, float(tokens)
     if not ends and not start:
+        # A counter holds what tool use adds; an estimate has to add it itself.
         base = float(hidden)
+    # Behind the last exact size nothing binds the weights but the ratio.
     upto.extend([base + ratio * weight for weight in accumulate(weights[done:])])
+    # Rounded once, from the start: single blocks rounded each would not add up.
     return tuple([round(value) for value in upto])

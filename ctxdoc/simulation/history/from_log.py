@@ -15,7 +15,7 @@ from ctxdoc.errors import NoRequestError
 from ctxdoc.pricing.cost import extra_passes_of, fees_of, price
 from ctxdoc.pricing.tariff import tariff_of
 from ctxdoc.providers import are_rules_known, find_model
-from ctxdoc.replay.measure import MeasuredRequest, step_of
+from ctxdoc.replay.measure import MeasuredRequest, lookup_of
 from ctxdoc.replay.thread import Thread, Threads
 from ctxdoc.replay.walk import Step, Walk
 from ctxdoc.request.log import Log, Trait
@@ -144,7 +144,7 @@ class _Reader:
         head, marks = self.messages.take(exchange, thread)
         request = exchange.request
         self.assumed += exchange.breakpoints_assumed and self._is_kept(step)
-        lookup = step_of(exchange)
+        lookup = lookup_of(exchange)
         body = request.body
         return Call(
             number=step.index + 1,
@@ -158,7 +158,7 @@ class _Reader:
             tariff=tariff_of(request),
             at=lookup.at,
             began=lookup.began,
-            place=lookup.place,
+            place=lookup.scope,
             scale=1.0 if exchange.sizes.ratio is None else exchange.sizes.ratio,
             output=_output_of(request),
             reported=exchange.usage,

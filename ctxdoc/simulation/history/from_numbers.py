@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ctxdoc.errors import InputError
 from ctxdoc.pricing.tariff import Tariff
-from ctxdoc.prompt.segments import system_block
+from ctxdoc.prompt.settings import system_block
 from ctxdoc.providers import find_model
 from ctxdoc.request.codec import Json
 from ctxdoc.request.usage import Usage

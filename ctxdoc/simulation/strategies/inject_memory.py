@@ -20,7 +20,8 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from ctxdoc.prompt.segments import AT, system_block
+from ctxdoc.prompt.segments import AT
+from ctxdoc.prompt.settings import system_block
 from ctxdoc.simulation.history.edit import text_block, with_segment
 from ctxdoc.simulation.history.messages import Head
 from ctxdoc.simulation.strategies.base import PAYLOAD, SHARE, Definition, History, Outgoing

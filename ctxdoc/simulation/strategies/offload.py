@@ -23,7 +23,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Struct
 
-from ctxdoc.prompt.segments import Segment, iter_tools
+from ctxdoc.prompt.segments import Segment
+from ctxdoc.prompt.settings import iter_tools
 from ctxdoc.request.codec import Json
 from ctxdoc.simulation.closed_forms import Figures, Law, saved_by_offload
 from ctxdoc.simulation.history.edit import Edit, made_message, with_segment
