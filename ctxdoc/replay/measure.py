@@ -204,8 +204,7 @@ class Replayer:
 
     def _ttl_of(self, prefix: Prefix, usage: Usage) -> str | None:
         """The lifetime that the counters show; where a request writes nothing, the last one shown for
-        its model (facts of the recorders: read the lifetime from the counters). None where nothing was
-        cached."""
+        its model. None where nothing was cached."""
         if usage.cache_write:
             self._ttls[prefix.root] = "1h" if usage.cache_write_1h else "5m"
         elif not usage.cache_read:
