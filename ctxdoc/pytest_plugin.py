@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from ctxdoc.gate.checks import GateOutcome
+    from ctxdoc.gate.outcome import GateOutcome
     from ctxdoc.gate.settings import GateSettings
 
 MARKER = (
@@ -124,7 +124,7 @@ def _fault(
     run: Callable[[GateSettings], GateOutcome],
 ) -> str:
     from ctxdoc.errors import CtxdocError
-    from ctxdoc.gate.checks import Verdict
+    from ctxdoc.gate.outcome import Verdict
     from ctxdoc.outputs import OUTPUTS, Style
     from ctxdoc.reports.gate import gate_report
 

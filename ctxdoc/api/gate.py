@@ -16,7 +16,7 @@ from ctxdoc.api.read import Progress, Source, check_model, names_of, read
 from ctxdoc.api.rows import Row, rows_of
 from ctxdoc.errors import InputError
 from ctxdoc.gate.baseline import Lock
-from ctxdoc.gate.checks import GateOutcome, Verdict
+from ctxdoc.gate.outcome import GateOutcome, Verdict
 from ctxdoc.gate.run import baseline_of, gate_builder, gate_function, gate_log, updated
 from ctxdoc.gate.settings import TIMEOUT, GateSettings, settings_of
 from ctxdoc.outputs.report import Report

@@ -65,6 +65,10 @@ class Cause(Struct, frozen=True, kw_only=True):
     """Whether the conversation goes on with a shorter prompt."""
     rests_on_one_pass: bool = False
     """Whether it rests on counters alone: those of several passes over a prompt prove nothing of it."""
+    every_time: bool = False
+    """Whether it tells of one agent even where every conversation begins with another prefix."""
+    holds_for_builders: bool = False
+    """Whether it holds for two runs of a program as it does for two requests of a session."""
     general: bool = False
     """Whether it says no more than that a place changed: not worth repeating beside a cause that
     knows how."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import zip_longest
 from pathlib import Path
@@ -83,21 +83,24 @@ def changes_of(lock: Lock, now: Lock) -> tuple[PrefixChange, ...]:
     """What is not as it was; a prefix of the baseline that was not sent is no change."""
     old = [each for each in lock.prefixes if each not in now.prefixes]
     new = [each for each in now.prefixes if each not in lock.prefixes]
-    # The pairs that are most alike first, over all of them.
-    pairs = sorted(
-        ((_alike(one, two), a, b) for a, one in enumerate(old) for b, two in enumerate(new)),
-        key=lambda pair: (-pair[0], pair[1], pair[2]),
-    )
-    before: dict[int, int] = {}
-    for alike, a, b in pairs:
-        if alike and a not in before.values() and b not in before:
-            before[b] = a
+    before = _paired(old, new)
     return tuple(
-        _changed(old[before[b]], each)
-        if b in before
+        _changed(old[before[index]], each)
+        if index in before
         else PrefixChange(lines=(_described(each),), invalidates=None)
-        for b, each in enumerate(new)
+        for index, each in enumerate(new)
     )
+
+
+def _paired(old: Sequence[Fingerprint], new: Sequence[Fingerprint]) -> dict[int, int]:
+    """For a new prefix, by its index, the old one that it came from; each is the past of one only."""
+    alike = ((_alike(one, two), a, b) for a, one in enumerate(old) for b, two in enumerate(new))
+    before: dict[int, int] = {}
+    # The pairs that are most alike first, over all of them.
+    for likeness, a, b in sorted(alike, key=lambda pair: (-pair[0], pair[1], pair[2])):
+        if likeness and a not in before.values() and b not in before:
+            before[b] = a
+    return before
 
 
 def _described(new: Fingerprint) -> str:
@@ -138,6 +141,13 @@ def _lines(old: Fingerprint, new: Fingerprint) -> Iterator[str]:
         yield f"model {old.model} → {new.model}"
     before = {block.name: block for block in old.blocks if block.name}
     after = {block.name: block for block in new.blocks if block.name}
+    yield from _set_lines(before, after)
+    yield from _order_lines(before, after)
+    yield from _block_lines(old, new)
+
+
+def _set_lines(before: dict[str, Block], after: dict[str, Block]) -> Iterator[str]:
+    """Tools that went, came, or are defined in another way."""
     for name, block in before.items():
         if name not in after:
             yield f"tool `{name}` is gone, {-block.tokens:+,} tokens"
@@ -146,12 +156,14 @@ def _lines(old: Fingerprint, new: Fingerprint) -> Iterator[str]:
             yield f"tool `{name}` is new, {block.tokens:+,} tokens"
         elif before[name].hash != block.hash:
             yield from _tool_lines(before[name], block)
-    common = [name for name in before if name in after]
-    order = [name for name in after if name in before]
-    if common != order:
-        moved = next(two for one, two in zip(common, order, strict=True) if one != two)
+
+
+def _order_lines(before: dict[str, Block], after: dict[str, Block]) -> Iterator[str]:
+    """The first of the tools that both have which stands at another place."""
+    pairs = zip(filter(after.__contains__, before), filter(before.__contains__, after), strict=True)
+    moved = next((two for one, two in pairs if one != two), None)
+    if moved is not None:
         yield f"tools in another order, from `{moved}` on"
-    yield from _block_lines(old, new)
 
 
 def _tool_lines(old: Block, new: Block) -> Iterator[str]:

@@ -13,7 +13,9 @@ from msgspec.structs import replace
 
 from ctxdoc.diagnosis.drift import find_drift
 from ctxdoc.gate.baseline import Lock, lock_of, read_lock, write_lock
-from ctxdoc.gate.checks import SHOWN_PLACES, GateOutcome, Verdict, gate_replay, gate_runs
+from ctxdoc.gate.builder import gate_runs
+from ctxdoc.gate.log import SHOWN_PLACES, gate_replay
+from ctxdoc.gate.outcome import GateOutcome, Verdict
 from ctxdoc.gate.process import Builder, Failed, Run, called, import_command, split_command
 from ctxdoc.gate.settings import GateSettings
 from ctxdoc.gate.surroundings import Surrounding, chosen_surroundings, iter_runs, unavailable

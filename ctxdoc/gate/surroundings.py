@@ -322,6 +322,10 @@ def iter_runs(
     """
     if surroundings and all(_together(builder, surroundings, is_same)):
         return
+
+    def differs(found: Run | Failed) -> bool:
+        return isinstance(found, Run) and not is_same(found)
+
     steady = False
     for each in surroundings:
         with _empty() as folder:
@@ -329,10 +333,10 @@ def iter_runs(
             if scene is None:
                 continue
             found = builder.run(scene)
-        if not steady and each.id != "pause" and isinstance(found, Run) and not is_same(found):
-            for again in (builder.run(builder.scene) for _ in range(TWICE)):
-                if isinstance(again, Run) and not is_same(again):
-                    yield SURROUNDINGS[0], again
+        if not steady and each.id != "pause" and differs(found):
+            # It is asked once: a program that gave the same twice is taken to be steady.
+            again = [builder.run(builder.scene) for _ in range(TWICE)]
+            yield from ((SURROUNDINGS[0], run) for run in filter(differs, again))
             steady = True
         yield each, found
 

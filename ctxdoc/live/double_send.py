@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Protocol
@@ -24,6 +24,7 @@ from ctxdoc.pricing.cost import price
 from ctxdoc.pricing.tariff import tariff_of
 from ctxdoc.reading.formats.shared.answer import response_of
 from ctxdoc.replay.measure import MeasuredRequest
+from ctxdoc.request.request import Request
 from ctxdoc.request.usage import Origin, Usage
 from ctxdoc.tokens.estimate import ERROR_SHARE
 
@@ -64,6 +65,33 @@ def plan_of(case: Case, *, diagnostics: bool = False) -> Plan:
     Raises InputError for a log that does not hold the whole body.
     """
     request = case.after.request
+    body = _shortened(_sent_body(request))
+    before = None
+    if diagnostics or "diagnostics" in body:
+        body["diagnostics"] = dict(NO_MESSAGE)
+        earlier = case.before.request.raw
+        if not case.alone and earlier is not None:
+            before = _shortened({**msgspec.json.decode(earlier), "diagnostics": dict(NO_MESSAGE)})
+    prices = [_most(case.after, body)] * MOST_SENDINGS
+    if before is not None:
+        prices.append(_most(case.before, before))
+    return Plan(
+        body=body,
+        before=before,
+        beta=request.headers.get("anthropic-beta", ""),
+        tokens=case.after.sizes.total,
+        count=len(prices),
+        longest=max(body["max_tokens"], before["max_tokens"] if before else 0),
+        most=_sum(prices),
+    )
+
+
+NO_MESSAGE = {"previous_message_id": None}
+"""Asks for the API's word on a miss, beside no message."""
+
+
+def _sent_body(request: Request) -> dict[str, Any]:
+    """The body as it was sent; raises InputError for one that the log does not hold, or that is none."""
     if request.raw is None:
         raise InputError(
             "--live needs the body as it was sent, and the log does not hold it",
@@ -76,28 +104,20 @@ def plan_of(case: Case, *, diagnostics: bool = False) -> Plan:
         raise InputError(
             "--live: the body names no model", "only the Claude API's own form is sent"
         )
+    return found
+
+
+def _shortened(found: Mapping[str, Any]) -> dict[str, Any]:
+    """A body that asks for the shortest answer, without what is no part of the prompt."""
     body = {name: value for name, value in found.items() if name not in LEFT_OUT}
     body["max_tokens"] = _least_answer(body)
-    before = None
-    if diagnostics or "diagnostics" in body:
-        body["diagnostics"] = {"previous_message_id": None}
-        earlier = case.before.request.raw
-        if not case.alone and earlier is not None:
-            before = {**msgspec.json.decode(earlier), "diagnostics": {"previous_message_id": None}}
-            before = {name: value for name, value in before.items() if name not in LEFT_OUT}
-            before["max_tokens"] = _least_answer(before)
-    prices = [_most(case.after, body)] * MOST_SENDINGS
-    if before is not None:
-        prices.append(_most(case.before, before))
-    return Plan(
-        body=body,
-        before=before,
-        beta=request.headers.get("anthropic-beta", ""),
-        tokens=case.after.sizes.total,
-        count=len(prices),
-        longest=max(body["max_tokens"], before["max_tokens"] if before else 0),
-        most=None if None in prices else sum((p or Decimal(0) for p in prices), Decimal(0)),
-    )
+    return body
+
+
+def _sum(prices: Sequence[Decimal | None]) -> Decimal | None:
+    """The sum of all; None where one of them is not known."""
+    known = [price for price in prices if price is not None]
+    return sum(known, Decimal(0)) if len(known) == len(prices) else None
 
 
 def _least_answer(body: Mapping[str, Any]) -> int:

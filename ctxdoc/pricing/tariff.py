@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from ctxdoc.providers.rules import short_model_id
 from ctxdoc.request.request import Request
+from ctxdoc.request.response import Response
 
 BATCH_FACTOR = Decimal("0.5")
 """Half price on every category (pricing page, 2026-10-10); the library knows batch prices only
@@ -47,22 +48,34 @@ class Tariff(Struct, frozen=True, kw_only=True):
 
 def tariff_of(request: Request) -> Tariff:
     """The tariff of a recorded request; without a time, that of today."""
-    response, body = request.response, request.body
-    model = (response.model if response else "") or request.model
-    speed = response.speed if response else ""
-    if not speed and body is not None and bytes(body.speed) == b'"fast"':
-        # These ran at the standard speed when they were asked for the fast one (facts of fast mode).
-        speed = "" if version_of(model) == NEVER_FAST else "fast"
-    geo = body is not None and bytes(body.inference_geo) == b'"us"'
+    response = request.response or NO_RESPONSE
+    model = response.model or request.model
     return _tariff(
         model,
         (request.at or datetime.now(UTC)).astimezone(UTC).date(),
-        speed == "fast",
-        bool(response and response.batch),
-        geo or bool(response and response.us_only),
+        _is_fast(request, response, model),
+        response.batch,
+        response.us_only or _asks(request, "inference_geo", b'"us"'),
         is_regional(request.model) or is_regional(model),
         "context-1m" in request.headers.get("anthropic-beta", ""),
     )
+
+
+NO_RESPONSE = Response()
+"""In the place of an answer that the log does not hold."""
+
+
+def _is_fast(request: Request, response: Response, model: str) -> bool:
+    """Whether a request ran in fast mode: as its answer says, or else as it was asked."""
+    if response.speed:
+        return response.speed == "fast"
+    # These ran at the standard speed when they were asked for the fast one (facts of fast mode).
+    return _asks(request, "speed", b'"fast"') and version_of(model) != NEVER_FAST
+
+
+def _asks(request: Request, member: str, value: bytes) -> bool:
+    """Whether the body asks for a value by one of its members."""
+    return request.body is not None and bytes(getattr(request.body, member)) == value
 
 
 NEVER_FAST = (4, 6)

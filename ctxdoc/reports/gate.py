@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Container, Iterator, Sequence
 
 from ctxdoc.gate.baseline import PrefixChange
-from ctxdoc.gate.checks import Breach, GateOutcome, Verdict
+from ctxdoc.gate.outcome import Breach, GateOutcome, Verdict
 from ctxdoc.gate.surroundings import SURROUNDINGS
 from ctxdoc.outputs.numbers import counted, money_text, tokens_text
 from ctxdoc.outputs.printable import one_line

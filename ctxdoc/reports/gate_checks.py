@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ctxdoc.diagnosis.causes import CAUSES
 from ctxdoc.gate.baseline import PrefixChange
-from ctxdoc.gate.checks import Breach, Check, GateOutcome, Verdict
+from ctxdoc.gate.outcome import Breach, Check, GateOutcome, Verdict
 from ctxdoc.outputs.report import (
     Annotation,
     CheckResult,

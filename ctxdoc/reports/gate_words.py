@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
-from ctxdoc.gate.checks import STABLE, Breach, Check, GateOutcome, Verdict
 from ctxdoc.gate.limits import Value
+from ctxdoc.gate.outcome import STABLE, Breach, Check, GateOutcome, Verdict
 from ctxdoc.outputs.numbers import counted, money_text
 from ctxdoc.outputs.printable import one_line
 from ctxdoc.outputs.report import Row

@@ -10,7 +10,6 @@ from ctxdoc.diagnosis.causes import CAUSES, Part, can_explain
 
 PACKAGE = Path(ctxdoc.__file__).parent
 LEFT = {
-    "gate/checks.py",
     "pytest_plugin.py",
     "reports/miscounts.py",
     # The same words with another meaning: what the API says, a state, a member of a document.

@@ -40,5 +40,6 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Choose the effort at the start of the session, or carry the change inside the "
     "conversation where the model supports it.",
+    holds_for_builders=True,
     match=_match,
 )

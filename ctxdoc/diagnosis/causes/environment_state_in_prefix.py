@@ -44,5 +44,6 @@ CAUSE = Cause(
     "or let the model ask for it with a tool; at most take one snapshot per session.",
     general=True,
     unstable=True,
+    holds_for_builders=True,
     match=_match,
 )

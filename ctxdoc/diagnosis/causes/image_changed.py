@@ -40,5 +40,6 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Keep images and remove old ones rarely and together, at a point where the "
     "history is rewritten anyway; sending them smaller costs no rewrite.",
+    holds_for_builders=True,
     match=_match,
 )

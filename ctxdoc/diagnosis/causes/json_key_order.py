@@ -50,5 +50,7 @@ CAUSE = Cause(
     fix="Serialise with one fixed key order from the first request on, and replay a "
     "call's arguments as they were received; sort names before they are joined into text.",
     unstable=True,
+    every_time=True,
+    holds_for_builders=True,
     match=_match,
 )

@@ -42,5 +42,6 @@ CAUSE = Cause(
     fix="Store and replay the argument text as it was received instead of parsing and "
     "dumping it again.",
     unstable=True,
+    holds_for_builders=True,
     match=_match,
 )

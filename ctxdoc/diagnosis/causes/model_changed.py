@@ -38,5 +38,6 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Stay on one model inside a session; give side work for another model a small "
     "context of its own, and do not switch back and forth.",
+    holds_for_builders=True,
     match=_match,
 )

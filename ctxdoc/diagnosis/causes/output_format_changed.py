@@ -39,5 +39,6 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Keep one output format per conversation; ask for the final shape in a message "
     "or with a tool.",
+    holds_for_builders=True,
     match=_match,
 )

@@ -48,5 +48,7 @@ CAUSE = Cause(
     fix="Move the value into metadata, a header, or the newest user message behind the "
     "last breakpoint.",
     unstable=True,
+    every_time=True,
+    holds_for_builders=True,
     match=_match,
 )

@@ -40,5 +40,6 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Send the same server features on every request of a conversation and say in "
     "the message when one is wanted; switch speed between conversations.",
+    holds_for_builders=True,
     match=_match,
 )

@@ -38,5 +38,6 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Replay exactly the text that was sent; trim and normalise only what is shown to people.",
     unstable=True,
+    holds_for_builders=True,
     match=_match,
 )

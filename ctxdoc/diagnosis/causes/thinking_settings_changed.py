@@ -40,5 +40,6 @@ CAUSE = Cause(
     group=Group.SETTINGS,
     parts=frozenset({Part.DIVERGENCE}),
     fix="Keep one thinking setting per conversation.",
+    holds_for_builders=True,
     match=_match,
 )

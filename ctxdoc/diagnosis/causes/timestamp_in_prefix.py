@@ -47,5 +47,7 @@ CAUSE = Cause(
     "the last breakpoint, or round it to the day if the day is enough.",
     unstable=True,
     is_clock=True,
+    every_time=True,
+    holds_for_builders=True,
     match=_match,
 )

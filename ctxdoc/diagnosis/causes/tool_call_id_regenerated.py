@@ -42,5 +42,6 @@ CAUSE = Cause(
     fix="Keep the ids that the API gave; where they must be made, derive them from the "
     "call's position or content.",
     unstable=True,
+    holds_for_builders=True,
     match=_match,
 )

@@ -39,5 +39,6 @@ CAUSE = Cause(
     parts=frozenset({Part.DIVERGENCE}),
     fix="Keep tool_choice as it is and ask for the final tool in the prompt, or accept "
     "the one-time rewrite.",
+    holds_for_builders=True,
     match=_match,
 )

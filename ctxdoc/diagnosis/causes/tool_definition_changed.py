@@ -47,5 +47,6 @@ CAUSE = Cause(
     "names, paths and dates out of descriptions and schemas.",
     general=True,
     unstable=True,
+    holds_for_builders=True,
     match=_match,
 )

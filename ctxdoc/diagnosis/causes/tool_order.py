@@ -43,5 +43,7 @@ CAUSE = Cause(
     fix="Sort the tools by name before every request: servers in a fixed order, tools "
     "sorted inside.",
     unstable=True,
+    every_time=True,
+    holds_for_builders=True,
     match=_match,
 )

@@ -47,5 +47,6 @@ CAUSE = Cause(
     fix="Sort the results of one batch into the order of their tool_use blocks, on the "
     "first send as well as on replay.",
     unstable=True,
+    holds_for_builders=True,
     match=_match,
 )

@@ -67,5 +67,6 @@ CAUSE = Cause(
     "calls to an absent one with an error result instead of removing its tools, and load later tools "
     "with defer_loading.",
     unstable=True,
+    holds_for_builders=True,
     match=_match,
 )

@@ -244,12 +244,16 @@ def _events(line: _Told) -> Iterator[Event]:
         if _has_delta(line.attachment):
             yield Event.TOOLS
         return
-    if line.type not in ("user", "system"):
-        return
-    if line.is_compact_summary is True:
-        yield Event.COMPACTION
-    if line.type == "system" and text_of(line.subtype) in BOUNDARIES:
-        yield BOUNDARIES[line.subtype]
+    if line.type in ("user", "system"):
+        if line.is_compact_summary is True:
+            yield Event.COMPACTION
+        if line.type == "system" and text_of(line.subtype) in BOUNDARIES:
+            yield BOUNDARIES[line.subtype]
+        yield from _said_events(line)
+
+
+def _said_events(line: _Told) -> Iterator[Event]:
+    """What the words of a line of the user or of the program tell."""
     said = bytes(line.message if line.type == "user" else line.content)
     if LOGIN.search(said):
         yield Event.LOGIN

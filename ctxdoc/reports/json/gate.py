@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from ctxdoc.gate.checks import Breach, Check, GateOutcome
 from ctxdoc.gate.limits import Value
+from ctxdoc.gate.outcome import Breach, Check, GateOutcome
 from ctxdoc.outputs.numbers import money_json
 from ctxdoc.reports.excerpt import excerpt
 from ctxdoc.reports.quoted import said
