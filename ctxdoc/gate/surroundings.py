@@ -105,23 +105,28 @@ def _mirror(source: Path, target: Path, left: list[int]) -> None:
     Raises OverflowError for more than is left: files, and bytes of copies.
     """
     target.mkdir()
-    for entry in os.scandir(source):
-        left[0] -= 1
-        if left[0] < 0:
-            raise OverflowError
-        own = target / entry.name
-        if entry.is_symlink() or entry.name in LINKED or not (entry.is_dir() or entry.is_file()):
-            own.symlink_to(Path(entry.path))
-        elif entry.is_dir():
-            _mirror(Path(entry.path), own, left)
-        else:
-            try:
-                os.link(entry.path, own)
-            except OSError:
-                left[1] -= entry.stat().st_size
-                if left[1] < 0:
-                    raise OverflowError from None
-                shutil.copy2(entry.path, own)
+    with os.scandir(source) as entries:
+        for entry in entries:
+            left[0] -= 1
+            if left[0] < 0:
+                raise OverflowError
+            own = target / entry.name
+            if (
+                entry.is_symlink()
+                or entry.name in LINKED
+                or not (entry.is_dir() or entry.is_file())
+            ):
+                own.symlink_to(Path(entry.path))
+            elif entry.is_dir():
+                _mirror(Path(entry.path), own, left)
+            else:
+                try:
+                    os.link(entry.path, own)
+                except OSError:
+                    left[1] -= entry.stat().st_size
+                    if left[1] < 0:
+                        raise OverflowError from None
+                    shutil.copy2(entry.path, own)
 
 
 def _home(scene: Scene, empty: Path) -> Scene:
