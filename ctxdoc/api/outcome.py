@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
@@ -30,18 +31,18 @@ class Outcome(Struct, frozen=True, kw_only=True, dict=True):
     """What was passed over, as the command says it on standard error."""
 
     @property
+    @abstractmethod
     def rows(self) -> list[Row]:
         """One flat dict for each request, strategy, finding or image, all with the same keys."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def findings(self) -> list[Row]:
         """What is wrong, one flat dict each."""
-        raise NotImplementedError
 
+    @abstractmethod
     def report(self, *, excerpts: bool = True) -> Report:
         """What all outputs write; without `excerpts` no text of the requests is in it."""
-        raise NotImplementedError
 
     def to_dict(self, *, excerpts: bool = True) -> dict[str, Json]:
         """The document of `--format json`; money is a decimal string."""
