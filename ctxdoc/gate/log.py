@@ -21,7 +21,7 @@ from ctxdoc.gate.outcome import (
 from ctxdoc.gate.settings import GateSettings
 from ctxdoc.ledger.ledger import Ledger
 from ctxdoc.ledger.request_cost import Miss, RequestCost, Waste
-from ctxdoc.ledger.totals import whole_sum_of
+from ctxdoc.pricing.cost import whole_sum_of
 
 SHOWN_PLACES = 3
 """Misses of each cause of which it is kept where they differ."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 
 from msgspec import Struct
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ctxdoc.diagnosis.causes import Confidence
 from ctxdoc.ledger.fidelity import Fidelity
-from ctxdoc.pricing.cost import extra_passes_of, fees_of, price
+from ctxdoc.pricing.cost import extra_passes_of, fees_of, price, whole_sum_of
 from ctxdoc.pricing.tariff import Tariff
 from ctxdoc.prompt.diff import Difference
 from ctxdoc.request.request import Request
@@ -122,22 +122,13 @@ def price_row(row: RequestCost, request: Request, usage: Usage) -> None:
     """What a request cost, with its compaction passes and searches, and what it would have without a
     cache."""
     fees, passes = fees_of(request), ((usage, row.tariff), *extra_passes_of(request, row.tariff))
-    row.cost = _sum((fees, *(price(each, tariff) for each, tariff in passes)))
+    row.cost = whole_sum_of((fees, *(price(each, tariff) for each, tariff in passes)))
     bare = (price(_uncached(each), tariff) for each, tariff in passes)
-    row.without_cache = _sum((fees, *bare))
+    row.without_cache = whole_sum_of((fees, *bare))
 
 
 def _uncached(usage: Usage) -> Usage:
     return replace(usage, uncached=usage.input, cache_read=0, cache_write_5m=0, cache_write_1h=0)
-
-
-def _sum(costs: Iterable[Decimal | None]) -> Decimal | None:
-    total = Decimal(0)
-    for cost in costs:
-        if cost is None:
-            return None
-        total += cost
-    return total
 
 
 def oracle_of(row: RequestCost, least: Usage) -> Decimal | None:

@@ -164,16 +164,6 @@ def sum_of(costs: Iterable[Decimal | None]) -> Decimal | None:
     return sum(known, ZERO) if known else None
 
 
-def whole_sum_of(costs: Iterable[Decimal | None]) -> Decimal | None:
-    """The sum of all; None where one of them is not known."""
-    total = ZERO
-    for cost in costs:
-        if cost is None:
-            return None
-        total += cost
-    return total
-
-
 def counts(row: RequestCost) -> bool:
     """Whether a request counts: it is no other record of a response, and was not refused."""
     return not row.repeated and not _is_refused(row)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Protocol
@@ -20,7 +20,7 @@ from ctxdoc.diagnosis.api_word import word_of
 from ctxdoc.diagnosis.case import TOLERANCE_SHARE, TOLERANCE_TOKENS, Case
 from ctxdoc.diagnosis.diagnose import DoubleSend, LiveSending
 from ctxdoc.errors import InputError
-from ctxdoc.pricing.cost import price
+from ctxdoc.pricing.cost import price, whole_sum_of
 from ctxdoc.pricing.tariff import tariff_of
 from ctxdoc.reading.formats.shared.answer import response_of
 from ctxdoc.replay.measure import MeasuredRequest
@@ -82,7 +82,7 @@ def plan_of(case: Case, *, diagnostics: bool = False) -> Plan:
         tokens=case.after.sizes.total,
         count=len(prices),
         longest=max(body["max_tokens"], before["max_tokens"] if before else 0),
-        most=_sum(prices),
+        most=whole_sum_of(prices),
     )
 
 
@@ -112,12 +112,6 @@ def _shortened(found: Mapping[str, Any]) -> dict[str, Any]:
     body = {name: value for name, value in found.items() if name not in LEFT_OUT}
     body["max_tokens"] = _least_answer(body)
     return body
-
-
-def _sum(prices: Sequence[Decimal | None]) -> Decimal | None:
-    """The sum of all; None where one of them is not known."""
-    known = [price for price in prices if price is not None]
-    return sum(known, Decimal(0)) if len(known) == len(prices) else None
 
 
 def _least_answer(body: Mapping[str, Any]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 from functools import lru_cache
 
@@ -128,3 +129,13 @@ def usd_text(value: Decimal | None) -> str:
     if abs(value) >= 100:
         return f"${value:,.2f}"
     return f"${value:.4f}"
+
+
+def whole_sum_of(costs: Iterable[Decimal | None]) -> Decimal | None:
+    """The sum of all, in USD; None where one of them is not known."""
+    total = Decimal(0)
+    for cost in costs:
+        if cost is None:
+            return None
+        total += cost
+    return total
