@@ -151,10 +151,10 @@ def test_a_help_text_names_all_parts_that_an_option_takes(
     assert set(parts) <= words
 
 
-BARE = Report(parts=(), make_data=dict)
-ROWS = Report(parts=(), make_data=dict, make_records=lambda: Records(("n",), ((1,),)))
+BARE = Report(make_parts=tuple, make_data=dict)
+ROWS = Report(make_parts=tuple, make_data=dict, make_records=lambda: Records(("n",), ((1,),)))
 CHECKED = Report(
-    parts=(),
+    make_parts=tuple,
     make_data=dict,
     make_checks=lambda: Checks(verdict="held", summary="", tested=(), annotations=()),
 )

@@ -39,6 +39,6 @@ def _report() -> Report:
         traits: list[Json] = [str(trait) for trait in sorted(form.traits)]
         data.append({"id": form.id, "title": form.title, "traits": traits, "example": form.example})
     return Report(
-        parts=(table, Notes("", (note,))),
+        make_parts=lambda: (table, Notes("", (note,))),
         make_data=lambda: {"schema": "ctxdoc/formats/1", "formats": data},
     )

@@ -226,7 +226,7 @@ def _accounted(case: Case, reading: _Reading) -> Case:
     due = _due(case, reading, reached)
     cached = _bounded(case, reading, reached[Relax.REACH])
     lost = max(0, cached - read)
-    if lost <= _tolerance(case, read):
+    if _is_tolerated(case, read, lost):
         lost = 0
     worth = {part: tokens for part, tokens in due.items() if tokens > TOLERANCE_TOKENS}
     case = _settled(replace(case, cached=cached, lost=lost), worth if lost else {})
@@ -247,12 +247,13 @@ def _bounded(case: Case, reading: _Reading, reach: int) -> int:
     return cached
 
 
-def _tolerance(case: Case, read: int) -> float:
-    """Tokens that are no loss: more of them where what was cached is no counted size."""
+def _is_tolerated(case: Case, read: int, lost: int) -> bool:
+    """Whether so many tokens are no loss: more of them are none where what was cached is no counted size."""
+    # Most requests lost nothing: what is dear to find out is asked of the others.
+    if lost <= TOLERANCE_TOKENS or lost > TOLERANCE_SHARE * read:
+        return lost <= TOLERANCE_TOKENS
     counted = case.before.cached is not None and case.divergence is None
-    if counted or case.asked or goes_on(case):
-        return TOLERANCE_TOKENS
-    return max(TOLERANCE_TOKENS, TOLERANCE_SHARE * read)
+    return not (counted or case.asked or goes_on(case))
 
 
 def _due(case: Case, reading: _Reading, reached: Sequence[int]) -> dict[Part, int]:

@@ -260,6 +260,12 @@ def priced_of(rows: Sequence[RequestCost]) -> Sum:
     return _sum(list(filter(_has_counters, filter(counts, rows))), "cost")
 
 
+def lost_of(rows: Sequence[RequestCost]) -> Sum:
+    """What misses of some requests cost: one of their totals, by itself."""
+    sent = list(filter(counts, rows))
+    return _lost(list(filter(is_checked, sent)), sent)
+
+
 def is_idle(row: RequestCost) -> bool:
     """Whether a request lost its prefix to a pause."""
     return row.miss is not None and CAUSES[row.miss.cause].is_idle

@@ -63,11 +63,12 @@ svg {{ width: 100%; height: auto; }}
 
 def _write(report: Report, style: Style) -> str:
     del style
-    lines = [line for part in report.parts for line in _lines(part)]
+    parts = report.parts
+    lines = [line for part in parts for line in _lines(part)]
     records = report.records
     if records is not None:
         lines += _rows(records)
-    head = next((part for part in report.parts if isinstance(part, Headline)), None)
+    head = next((part for part in parts if isinstance(part, Headline)), None)
     title = f"ctxdoc: {head.text}" if head else "ctxdoc"
     return PAGE.format(title=_text(title), body="\n".join(lines))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -196,13 +196,19 @@ class Checks(Struct, frozen=True, kw_only=True):
 class Report(Struct, frozen=True):
     """A view of results: the parts in order, and the same as data."""
 
-    parts: tuple[Part, ...]
+    make_parts: Callable[[], Iterable[Part]]
+    """What a person reads, in its order; made where it is asked for."""
     make_data: Callable[[], dict[str, Json]]
     """The JSON document of this report, with its schema; made where it is asked for."""
     make_records: Callable[[], Records] | None = None
     """The same row by row, where the results are rows."""
     make_checks: Callable[[], Checks] | None = None
     """The same as checks, where the results are such."""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What a person reads, in its order."""
+        return tuple(self.make_parts())
 
     @property
     def data(self) -> dict[str, Json]:

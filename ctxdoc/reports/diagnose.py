@@ -40,7 +40,8 @@ SECTION_NAMES = {
 def diagnosis_report(found: Diagnosis, *, excerpts: bool = True) -> Report:
     """The parts in the order in which a person reads them."""
     return Report(
-        parts=tuple(_parts(found, excerpts)), make_data=lambda: diagnosis_json(found, excerpts)
+        make_parts=lambda: _parts(found, excerpts),
+        make_data=lambda: diagnosis_json(found, excerpts),
     )
 
 

@@ -36,7 +36,7 @@ def gate_report(gated: GateOutcome, *, excerpts: bool = True, settings_file: str
     `settings_file` is where the settings stand, for annotations that are of no file of their own.
     """
     return Report(
-        parts=tuple(_parts(gated, excerpts)),
+        make_parts=lambda: _parts(gated, excerpts),
         make_data=lambda: gate_json(gated, excerpts),
         make_checks=lambda: gate_checks(gated, excerpts, settings_file),
     )

@@ -27,7 +27,7 @@ from ctxdoc.reports.json.image import SCHEMA, asked_json
 def image_report(asked: Sequence[AskedImage], bill: Bill, faults: Sequence[str] = ()) -> Report:
     """The report on sizes and files."""
     return Report(
-        parts=tuple(_parts(asked, bill, faults)),
+        make_parts=lambda: _parts(asked, bill, faults),
         make_data=lambda: {
             "schema": SCHEMA,
             "images": [asked_json(each, bill) for each in asked],

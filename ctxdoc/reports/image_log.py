@@ -23,7 +23,7 @@ def log_report(
 ) -> Report:
     """The report on the images of a log, in which so many documents stand beside them."""
     return Report(
-        parts=tuple(_log_parts(sent, source, requests, faults, documents)),
+        make_parts=lambda: _log_parts(sent, source, requests, faults, documents),
         make_data=lambda: {
             "schema": SCHEMA,
             "images": [sent_json(each) for each in sent],

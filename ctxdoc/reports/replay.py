@@ -33,7 +33,7 @@ def replay_report(
     """
     advice = advise(replay)
     return Report(
-        parts=tuple(_parts(replay, advice, excerpts, logs)),
+        make_parts=lambda: _parts(replay, advice, excerpts, logs),
         make_data=lambda: replay_json(replay, advice, excerpts=excerpts),
         make_records=lambda: replay_records(replay),
     )

@@ -48,7 +48,7 @@ def simulate_report(
     `logs` are the paths as they were given, for the commands that show more.
     """
     return Report(
-        parts=tuple(_parts(comparison, logs, verbose=verbose, excerpts=excerpts)),
+        make_parts=lambda: _parts(comparison, logs, verbose=verbose, excerpts=excerpts),
         make_data=lambda: simulate_json(comparison, excerpts=excerpts and verbose),
         make_records=lambda: strategy_records(comparison),
     )

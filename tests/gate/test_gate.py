@@ -781,7 +781,7 @@ def test_settings_have_types() -> None:
 def report(message: str, file: str = "logs/a b.jsonl") -> Report:
     rule = Rule(id="tool_order", title="tools, in another order: 100%", help="Sort them.")
     return Report(
-        parts=(),
+        make_parts=tuple,
         make_data=dict,
         make_checks=lambda: Checks(
             verdict="broken",

@@ -43,7 +43,7 @@ HOSTILE = (
 def report_of(text: str) -> Report:
     rule = Rule(id="r", title=text, help=text)
     return Report(
-        parts=(
+        make_parts=lambda: (
             Headline("W", "bad", text, text),
             Fields((Row("L", text), Row("", text, is_command=True))),
             Snippet("s", text, text, 0),
@@ -73,7 +73,7 @@ def test_no_output_holds_a_character_that_steers(name: str, text: str) -> None:
 def test_without_colour_no_escape_and_no_line_over_the_width_but_commands(width: int) -> None:
     words = "some words of a sentence " * 12
     report = Report(
-        parts=(
+        make_parts=lambda: (
             Headline("W", "bad", words),
             Fields((Row("L", words), Row("", "c" * 300, is_command=True))),
             Table("t", ("a", "b"), ((words, "1,000"),)),
@@ -129,7 +129,7 @@ def test_a_message_begins_no_workflow_command_of_its_own() -> None:
 def test_no_run_of_backticks_ends_the_fence_around_it(ticks: int) -> None:
     inside = "`" * ticks
     written = OUTPUTS["markdown"].write(
-        Report(parts=(Snippet("s", inside, "x", 0),), make_data=dict), Style()
+        Report(make_parts=lambda: (Snippet("s", inside, "x", 0),), make_data=dict), Style()
     )
     fence = re.match("`+", written)
     assert fence is not None

@@ -81,9 +81,11 @@ class _Bill(NamedTuple):
 
 def _bill_of(exchange: MeasuredRequest, usage: Usage) -> _Bill | None:
     """The two costs; None where nothing was said, or the request is unpriced."""
-    said, extra = exchange.request.cost_reported, _extra(exchange)
-    own = price(usage, tariff_of(exchange.request))
-    return None if said is None or own is None or extra is None else _Bill(said, own, extra)
+    said = exchange.request.cost_reported
+    if said is None:
+        return None
+    own, extra = price(usage, tariff_of(exchange.request)), _extra(exchange)
+    return None if own is None or extra is None else _Bill(said, own, extra)
 
 
 def _wrong(exchange: MeasuredRequest, usage: Usage, bill: _Bill) -> Match | None:

@@ -13,7 +13,7 @@ from ctxdoc.ledger.forecast import Falls, falls_of, forecast
 from ctxdoc.ledger.ledger import Grown, Ledger
 from ctxdoc.ledger.losses import losses_of
 from ctxdoc.ledger.request_cost import RequestCost
-from ctxdoc.ledger.totals import totals_of
+from ctxdoc.ledger.totals import lost_of, priced_of
 from ctxdoc.outputs.numbers import money_json
 from ctxdoc.reports.blocks import kind_name, label_of, unused_names
 from ctxdoc.reports.json.request import request_json
@@ -125,7 +125,6 @@ def _sessions_json(replay: Ledger) -> list[Json]:
     for session in replay.sessions:
         rows = replay.rows_of(session)
         models = {row.request.model for row in rows}
-        totals = totals_of(rows)
         growth: list[Json] = [_growth_json(each, replay, falls) for each in grown[session.id]]
         found.append(
             {
@@ -133,8 +132,8 @@ def _sessions_json(replay: Ledger) -> list[Json]:
                 "parent": session.parent,
                 "requests": len(rows),
                 "models": [*sorted(models)],
-                "cost": money_json(totals.priced.amount),
-                "lost_cost": money_json(totals.lost.amount),
+                "cost": money_json(priced_of(rows).amount),
+                "lost_cost": money_json(lost_of(rows).amount),
                 "growth": growth,
             }
         )
