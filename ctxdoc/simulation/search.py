@@ -11,11 +11,11 @@ from msgspec import Struct
 
 from ctxdoc.errors import InputError
 from ctxdoc.images.size import PATCH, TIERS
-from ctxdoc.simulation.history.messages import Session
+from ctxdoc.simulation.history.messages import Session, size_of
 from ctxdoc.simulation.placements import Placement
 from ctxdoc.simulation.result import Result
 from ctxdoc.simulation.run import Simulation
-from ctxdoc.simulation.strategies import STRATEGIES, Measure, Spec, made, size_of
+from ctxdoc.simulation.strategies import STRATEGIES, Measure, Spec, made
 from ctxdoc.simulation.strategies.spec import parse_specs
 
 COARSE = 24

@@ -20,6 +20,10 @@ from ctxdoc.simulation.history.messages import Call, Head, Message
 from ctxdoc.simulation.history.overlap import common_start, moved_run
 from ctxdoc.tokens.ledger import Sizes
 
+TAKEN_OVER = 1_024
+"""Keys that a prompt takes over from the one before it: those that a lookback reaches stand near its end, and
+copying all of them for each edit would cost more than making an old one anew."""
+
 
 class Prompt(Struct, frozen=True, eq=False, kw_only=True, gc=False):
     """A whole prompt as a placement and the cache look at it."""
@@ -90,7 +94,11 @@ class _Blocks(Struct, gc=False):
             segments=self.segments[:end],
             upto=self.upto[:end],
             parts=self.parts[:end],
-            known={index: key for index, key in self.known.items() if index < end},
+            known={
+                index: self.known[index]
+                for index in range(max(0, end - TAKEN_OVER), end)
+                if index in self.known
+            },
         )
 
     def add(self, messages: Sequence[Message]) -> None:

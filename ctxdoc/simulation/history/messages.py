@@ -41,6 +41,8 @@ class Message(Struct, frozen=True, eq=False, gc=False):
     starts_turn: bool
     """Whether a user says something new: no answer to a tool call."""
     thinks: bool
+    pictured: bool
+    """Whether an image is in it."""
 
     @property
     def calls(self) -> frozenset[str]:
@@ -78,7 +80,13 @@ def message_of(segments: tuple[Segment, ...], tokens: Sequence[int], raw: bytes)
         results=results,
         starts_turn=role == "user" and not results,
         thinks=any(segment.kind in THINKING_KINDS for segment in segments),
+        pictured=any(segment.pictured for segment in segments),
     )
+
+
+def size_of(messages: Sequence[Message]) -> int:
+    """Tokens of some messages."""
+    return sum([message.size for message in messages])
 
 
 class Head(Struct, frozen=True, eq=False, gc=False):
@@ -165,4 +173,4 @@ def thinks(session: Session) -> bool:
 
 def pictured(session: Session) -> bool:
     """Whether any message of a session holds an image."""
-    return any(segment.pictured for message in session.messages for segment in message.segments)
+    return any(message.pictured for message in session.messages)

@@ -14,7 +14,6 @@ from ctxdoc.simulation.strategies.base import (
     Strategy,
     as_number,
     made,
-    size_of,
 )
 
 STRATEGIES: Registry[Definition] = Registry(
@@ -49,5 +48,4 @@ __all__ = [
     "Strategy",
     "as_number",
     "made",
-    "size_of",
 ]

@@ -14,7 +14,7 @@ from ctxdoc.errors import InputError, UnknownNameError
 from ctxdoc.prompt.segments import Segment
 from ctxdoc.simulation.closed_forms import Figures, Law
 from ctxdoc.simulation.history.edit import Maker
-from ctxdoc.simulation.history.messages import Call, Head, Message, Session
+from ctxdoc.simulation.history.messages import Call, Head, Message, Session, size_of
 
 
 class History(Struct, frozen=True, eq=False, gc=False):
@@ -177,11 +177,6 @@ def _parameter(field: msgspec.structs.FieldInfo) -> Parameter:
         (meta.extra for meta in getattr(field.type, "__metadata__", ()) if meta.extra), {}
     )
     return Parameter(field.name, field.default, extra.get("measure"), extra.get("share"))
-
-
-def size_of(messages: Sequence[Message]) -> int:
-    """Tokens of some messages."""
-    return sum([message.size for message in messages])
 
 
 class Cut(Struct, frozen=True, gc=False):

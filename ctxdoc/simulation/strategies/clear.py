@@ -27,11 +27,13 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ctxdoc.simulation.closed_forms import paid_back
 from ctxdoc.simulation.history.edit import Edit
-from ctxdoc.simulation.history.messages import Message, member_of
-from ctxdoc.simulation.strategies.base import COUNT, Definition, History, Outgoing, prompt, size_of
+from ctxdoc.simulation.history.mapped import Mapped
+from ctxdoc.simulation.history.messages import Message, member_of, size_of
+from ctxdoc.simulation.strategies.base import COUNT, Definition, History, Outgoing, prompt
 
 PLACEHOLDER = '"[old tool result cleared]"'
 
@@ -41,6 +43,8 @@ class Memory(Struct, frozen=True, eq=False, gc=False):
 
     made: dict[Message, Message]
     """What stands in the place of messages."""
+    base: Mapped = Mapped()
+    """The messages of the request before with those in their places; unused where clearing is rolling."""
     upto: int = 0
     """Messages that are cleared as far as they will ever be."""
     before: Message | None = None
@@ -66,21 +70,22 @@ class Clear(Struct, frozen=True):
         messages = history.messages
         known = _held(memory, messages)
         # Rolling looks at the full history each time, sticky at what it has left of it.
-        base = messages if self.mode == "rolling" else _applied(known.made, messages)
-        size = size_of(base)
-        if history.head.size + size <= self.trigger:
-            return Outgoing(messages=base, memory=known)
+        put = {} if self.mode == "rolling" else known.made
+        base = known.base.next(messages, lambda fresh: _applied(put, fresh))
+        if history.head.size + base.size <= self.trigger:
+            return _sent(base, replace(known, base=base))
         last = self._first_kept(messages)
         more = dict(self._cleared(history, known.upto, last))
         made = {**known.made, **more} if more else known.made
         upto = max(known.upto, min(last[0], len(messages)))
-        now = Memory(made, upto, messages[upto - 1] if upto else None)
-        end = last[0] + 1
-        sent = [*_applied(made, messages[:end]), *base[end:]] if made else base
-        if size - size_of(sent) < max(1, self.clear_at_least):
+        now = Memory(made, base, upto, messages[upto - 1] if upto else None)
+        # What was cleared before stands in the base already, but for the calls right ahead of the new results.
+        first = 0 if self.mode == "rolling" else max(0, known.upto - 1)
+        sent = base.changed(first, last[0] + 1, lambda fresh: _applied(made, fresh))
+        if base.size - sent.size < max(1, self.clear_at_least):
             # Too little is freed. What would be cleared is forgotten: it may be more next time.
-            return Outgoing(messages=base, memory=known if more else now)
-        return Outgoing(messages=sent, memory=now)
+            return _sent(base, replace(known, base=base) if more else now)
+        return _sent(sent, now if self.mode == "rolling" else replace(now, base=sent))
 
     def _cleared(
         self, history: History, first: int, last: tuple[int, int]
@@ -130,7 +135,11 @@ def _held(memory: object, messages: list[Message]) -> Memory:
         return memory
     stands = memory.upto <= len(messages) and messages[memory.upto - 1] is memory.before
     # Where the history is another, what was made is still of use, and all of it is looked at again.
-    return memory if stands else Memory(memory.made)
+    return memory if stands else Memory(memory.made, memory.base)
+
+
+def _sent(mapped: Mapped, memory: Memory) -> Outgoing:
+    return Outgoing(messages=mapped.sent if mapped.differs else mapped.messages, memory=memory)
 
 
 def _applied(made: dict[Message, Message], messages: list[Message]) -> list[Message]:

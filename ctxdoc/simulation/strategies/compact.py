@@ -26,7 +26,7 @@ from msgspec import Struct
 from ctxdoc.request.codec import Json
 from ctxdoc.simulation.closed_forms import Figures, Law, best_batch, compaction
 from ctxdoc.simulation.history.edit import text_block, told
-from ctxdoc.simulation.history.messages import Message
+from ctxdoc.simulation.history.messages import Message, size_of
 from ctxdoc.simulation.strategies.base import (
     COUNT,
     SUMMARY,
@@ -37,7 +37,6 @@ from ctxdoc.simulation.strategies.base import (
     Outgoing,
     is_reply,
     prompt,
-    size_of,
     users_in,
 )
 

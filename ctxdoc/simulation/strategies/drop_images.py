@@ -44,17 +44,23 @@ class DropImages(Struct, frozen=True):
 
     def send(self, history: History, memory: object) -> Outgoing:
         """The history without the images that are dropped by now."""
-        counts = [len(_images(message, history)) for message in history.messages]
-        total = sum(counts)
+        counts = {
+            message: len(_images(message, history))
+            for message in history.messages
+            if message.pictured
+        }
+        total = sum(counts.values())
         dropped = self._dropped(total, memory if isinstance(memory, int) else 0)
         if not dropped:
             return Outgoing(messages=history.messages, memory=0)
         left = dropped
-        sent = []
-        for message, count in zip(history.messages, counts, strict=True):
+        put = {}
+        for message, count in counts.items():
             gone = min(left, count)
-            sent.append(self._without(message, gone, history) if gone else message)
+            if gone:
+                put[message] = self._without(message, gone, history)
             left -= gone
+        sent = [put.get(message, message) for message in history.messages]
         head = _without_setting(history) if dropped == total else None
         return Outgoing(messages=sent, memory=dropped, head=head)
 

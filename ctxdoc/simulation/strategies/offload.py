@@ -29,6 +29,7 @@ from ctxdoc.request.codec import Json
 from ctxdoc.simulation.closed_forms import Figures, Law, saved_by_offload
 from ctxdoc.simulation.history.edit import Edit, made_message, with_segment
 from ctxdoc.simulation.history.messages import Head, Message
+from ctxdoc.simulation.history.overlap import common_start
 from ctxdoc.simulation.strategies.base import (
     PAYLOAD,
     SHARE,
@@ -57,6 +58,10 @@ class Memory(Struct, frozen=True, eq=False, gc=False):
     put: dict[Message, tuple[Message, ...]]
     due: float
     """Payloads that are to be read again, a fraction of one included."""
+    had: list[Message] = []
+    """The messages of the request before."""
+    sent: list[Message] = []
+    """What was sent for them, and read again."""
 
 
 class Offload(Struct, frozen=True):
@@ -71,10 +76,10 @@ class Offload(Struct, frozen=True):
         """The history with pointers."""
         known = memory if isinstance(memory, Memory) else Memory({}, 0.0)
         now, seen = self._offloaded(history, known)
-        lines = [now.put.get(message, (message,)) for message in history.messages]
-        sent = [message for line in lines for message in line]
+        sent = now.sent
         # What is read again behind the last message is a request of its own.
-        later = len(lines[-1]) - 1
+        last = now.put.get(history.messages[-1])
+        later = len(last) - 1 if last else 0
         upto = len(sent) - later
         return Outgoing(
             messages=sent[:upto],
@@ -89,10 +94,13 @@ class Offload(Struct, frozen=True):
 
     def _offloaded(self, history: History, known: Memory) -> tuple[Memory, list[Segment]]:
         """The memory with the payloads that are new, and those of them that are read after all."""
+        # What only goes on is looked at behind what the request before had.
+        goes_on = common_start(known.had, history.messages) == len(known.had)
+        fresh = history.messages[len(known.had) if goes_on else 0 :]
         new: dict[Message, tuple[Message, ...]] = {}
         due = known.due
         seen: list[Segment] = []
-        for message in history.messages:
+        for message in fresh:
             if message.size <= self.over or message in known.put:
                 continue
             places = self._places(message)
@@ -104,7 +112,11 @@ class Offload(Struct, frozen=True):
                 seen += [message.segments[index] for index in places[:again]]
                 pointed = self._pointed(message, places, history)
                 new[message] = (pointed, *_read_again(message, places[:again]))
-        return Memory({**known.put, **new} if new else known.put, due), seen
+        put = {**known.put, **new} if new else known.put
+        sent = known.sent.copy() if goes_on else []
+        for message in fresh:
+            sent += put.get(message) or (message,)
+        return Memory(put, due, history.messages, sent), seen
 
     def _places(self, message: Message) -> list[int]:
         """The indices of the payloads."""

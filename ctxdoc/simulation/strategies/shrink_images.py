@@ -24,6 +24,7 @@ from ctxdoc.images.file import blank_picture, picture_of, shrunk
 from ctxdoc.images.size import image_tokens
 from ctxdoc.request.codec import Json
 from ctxdoc.simulation.history.edit import Edit
+from ctxdoc.simulation.history.mapped import Mapped
 from ctxdoc.simulation.history.messages import Message, pictured
 from ctxdoc.simulation.strategies.base import PAYLOAD, PIXELS, Definition, History, Outgoing
 
@@ -36,14 +37,12 @@ class ShrinkImages(Struct, frozen=True):
 
     def send(self, history: History, memory: object) -> Outgoing:
         """The history with smaller images; those made before are taken over."""
-        known: dict[Message, Message] = memory if isinstance(memory, dict) else {}
-        fresh = [message for message in history.messages if message not in known]
-        new = {each: self._smaller(each, history) for each in fresh if _is_pictured(each)}
-        known = {**known, **new} if new else known
-        if not known:
-            return Outgoing(messages=history.messages, memory=known)
-        sent = [known.get(message, message) for message in history.messages]
-        return Outgoing(messages=sent, memory=known)
+        known = memory if isinstance(memory, Mapped) else Mapped()
+        now = known.next(history.messages, lambda fresh: self._all_smaller(fresh, history))
+        return Outgoing(messages=now.sent if now.differs else history.messages, memory=now)
+
+    def _all_smaller(self, messages: list[Message], history: History) -> list[Message]:
+        return [self._smaller(each, history) if each.pictured else each for each in messages]
 
     def _smaller(self, message: Message, history: History) -> Message:
         edits: dict[int, Edit] = {}
@@ -82,10 +81,6 @@ class ShrinkImages(Struct, frozen=True):
         blank = blank_picture(width, height, blake2b(data.encode(), digest_size=8).hexdigest())
         source: Json = {"type": "base64", "media_type": "image/png", "data": blank}
         return {**value, "source": source}, saved
-
-
-def _is_pictured(message: Message) -> bool:
-    return any(segment.pictured for segment in message.segments)
 
 
 STRATEGY = Definition(

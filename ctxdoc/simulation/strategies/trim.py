@@ -22,7 +22,7 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 from ctxdoc.simulation.closed_forms import paid_back
-from ctxdoc.simulation.history.messages import Message
+from ctxdoc.simulation.history.messages import Message, size_of
 from ctxdoc.simulation.strategies.base import (
     WHOLE,
     Cut,
@@ -31,7 +31,6 @@ from ctxdoc.simulation.strategies.base import (
     Outgoing,
     iter_cuts,
     prompt,
-    size_of,
     users_in,
 )
 
