@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from itertools import accumulate
 
 from msgspec import Struct
 
@@ -203,9 +204,12 @@ def _billed(session: Session) -> Decimal | None:
 def _growth(simulation: Simulation) -> tuple[Growth | None, bool]:
     """The longest stretch of one thread, and whether it is the whole session."""
     turns: defaultdict[int, list[Turn]] = defaultdict(list)
+    # Requests of a thread share one line: its sizes are added up once.
+    lines = {id(call.line): call.line for call in simulation.session.calls}
+    upto = {key: [0, *accumulate(message.size for message in line)] for key, line in lines.items()}
     for call in simulation.session.calls:
         thread = turns[call.thread]
-        size = call.head.size + sum([message.size for message in call.messages])
+        size = call.head.size + upto[id(call.line)][call.count]
         thread.append(Turn(len(thread) + 1, size))
     fits = [fit for thread in turns.values() for fit in iter_growth(thread)]
     if not fits:

@@ -10,19 +10,16 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import cast
 
+import msgspec
 from msgspec import Struct
 
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.segments import Segment
 from ctxdoc.request.usage import Origin
-from ctxdoc.simulation.history.keys import Keys
+from ctxdoc.simulation.history.keys import Keys, Known
 from ctxdoc.simulation.history.messages import Call, Head, Message
 from ctxdoc.simulation.history.overlap import common_start, moved_run
 from ctxdoc.tokens.ledger import Sizes
-
-TAKEN_OVER = 1_024
-"""Keys that a prompt takes over from the one before it: those that a lookback reaches stand near its end, and
-copying all of them for each edit would cost more than making an old one anew."""
 
 
 class Prompt(Struct, frozen=True, eq=False, kw_only=True, gc=False):
@@ -58,8 +55,8 @@ class _Blocks(Struct, gc=False):
     """Tokens up to the end of each block."""
     parts: list[bytes] = []
     """What each block adds to a key."""
-    known: dict[int, bytes] = {}
-    """Keys that were made, by the index of the block."""
+    known: Known = msgspec.field(default_factory=Known)
+    """What was hashed of them."""
 
     @classmethod
     def of(cls, head: Head) -> _Blocks:
@@ -94,11 +91,7 @@ class _Blocks(Struct, gc=False):
             segments=self.segments[:end],
             upto=self.upto[:end],
             parts=self.parts[:end],
-            known={
-                index: self.known[index]
-                for index in range(max(0, end - TAKEN_OVER), end)
-                if index in self.known
-            },
+            known=self.known.upto(end),
         )
 
     def add(self, messages: Sequence[Message]) -> None:
