@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -55,10 +56,22 @@ def test_a_folder_of_parts_holds_registered_parts_only(
     assert files - beside == set(map(parts.file_of, parts.names)) - beside
 
 
-def test_every_folder_says_what_it_holds() -> None:
-    for folder in {path.parent for path in PACKAGE.rglob("*.py")}:
-        told = ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
-        assert told, folder
+def test_every_folder_says_what_it_holds_and_what_it_may_import() -> None:
+    for folder in {path.parent for path in PACKAGE.rglob("*.py")} - {PACKAGE}:
+        told = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or ""
+        first, second, *_ = [*told.split("\n\n"), "", ""]
+        # In its first line, or in one of its own right behind it.
+        said = re.search(r"\bImports (.+)\.", first) or re.match("Imports (.+)[.]$", second)
+        assert said, folder
+        rooms = re.findall("[a-z_]{4,}(?:[.][a-z_]+)*", said[1])
+        words = {"what", "lies", "below", "only", "imports"}
+        unknown = [r for r in rooms if r not in words and not _is_room(r)]
+        assert unknown == [], folder
+
+
+def _is_room(name: str) -> bool:
+    path = PACKAGE.joinpath(*name.split("."))
+    return path.is_dir() or path.with_suffix(".py").is_file()
 
 
 def test_no_module_imports_itself_by_a_detour() -> None:

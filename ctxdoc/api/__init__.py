@@ -1,4 +1,4 @@
-"""ctxdoc for Python, one function a file; may import all but the command line. Handed out by `ctxdoc` itself.
+"""ctxdoc for Python, one function a file, handed out by `ctxdoc` itself. Imports reports and what lies below.
 
     import ctxdoc
 

@@ -1,1 +1,1 @@
-"""The one cache model: entries, lookup, lifetimes. Imports prompt and tokens."""
+"""The one cache model: entries, lookup, lifetimes (TTL). Imports prompt and tokens."""

@@ -1,4 +1,4 @@
-"""The command line: one file a command, loaded when it is called."""
+"""The command line: one file a command, loaded when it is called. Imports api and what lies below."""
 
 import gc
 

@@ -1,4 +1,7 @@
-"""The values of a report and how they are written, one way a file; knows no report of a command."""
+"""The values of a report and how they are written, one way a file; no command is known here.
+
+Imports pricing, request and registry.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Bytes become requests: files, formats, message threads. Imports request."""
+"""Files become requests: sources, archives, message threads; a record does in `formats`. Imports request."""

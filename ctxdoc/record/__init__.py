@@ -1,4 +1,4 @@
-"""Recording: a proxy, a middleware of the Anthropic SDK, and transports for other HTTP clients.
+"""Recording: a proxy, an SDK's middleware, transports of HTTP clients. Imports reading, images and request.
 
 from ctxdoc.record import recorder
 client = anthropic.Anthropic(middleware=[recorder("agent.jsonl")])

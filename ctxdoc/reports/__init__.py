@@ -1,1 +1,1 @@
-"""Results as reports: what is said, before any decision on how it looks. Imports all but outputs and cli."""
+"""Results as reports, in the values of outputs: each sentence is written here. Imports all but api and cli."""

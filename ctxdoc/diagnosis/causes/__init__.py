@@ -1,4 +1,7 @@
-"""The causes, one file each: specific ones first, the last always matches."""
+"""The causes, one file each with its page: specific ones first, the last always matches.
+
+Imports diagnosis and what lies below.
+"""
 
 from __future__ import annotations
 

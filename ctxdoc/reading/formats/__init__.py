@@ -1,4 +1,4 @@
-"""The log formats, one file each: bytes become requests here and nowhere else."""
+"""The log formats, one file each: a record becomes a request here. Imports reading and request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where breakpoints stand, one file each."""
+"""Where breakpoints stand, one file each with its page. Imports simulation.history and what lies below."""
 
 from __future__ import annotations
 

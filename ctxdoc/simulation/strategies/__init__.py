@@ -1,4 +1,4 @@
-"""The context strategies, one file each."""
+"""The context strategies, one file each with its page. Imports simulation.history and what lies below."""
 
 from __future__ import annotations
 
