@@ -44,7 +44,7 @@ def word_of(reason: str, case: Case) -> ApiWord:
     places = SAID_OF.get(reason)
     if places is None or case.alone:
         return ApiWord(reason=reason, agrees=None, text="there is nothing here to hold beside it")
-    found = [change.place for change in case.changes if change.place.section in places]
+    found = [change.difference for change in case.changes if change.difference.section in places]
     if found:
         byte = f", byte {found[0].byte:,}" if found[0].byte is not None else ""
         return ApiWord(reason=reason, agrees=True, text=f"that is {found[0].pointer}{byte}")

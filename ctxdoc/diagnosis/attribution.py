@@ -138,7 +138,9 @@ def _is_by_server(before: Prefix, after: Prefix, divergence: Change | None) -> b
     sent = find_divergence(before.as_sent, after.as_sent)
     if sent is None:
         return True
-    return sent.index > divergence.index and sent.place.pointer != divergence.place.pointer
+    return (
+        sent.index > divergence.index and sent.difference.pointer != divergence.difference.pointer
+    )
 
 
 def written_keys(case: Case) -> tuple[bytes, ...]:

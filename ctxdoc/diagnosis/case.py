@@ -124,17 +124,21 @@ class Case(Struct, frozen=True, kw_only=True, dict=True):
     @property
     def where(self) -> str:
         """The pointer of the first difference."""
-        return self.divergence.place.pointer if self.divergence else ""
+        return self.divergence.difference.pointer if self.divergence else ""
 
     @cached_property
     def tool_change(self) -> Change | None:
         """The first difference in the tool definitions themselves."""
-        return self._first(lambda c: c.place.section is Section.TOOLS and c.level is Section.TOOLS)
+        return self._first(
+            lambda c: c.difference.section is Section.TOOLS and c.level is Section.TOOLS
+        )
 
     @cached_property
     def message_change(self) -> Change | None:
         """The first difference in messages that the earlier request had too."""
-        return self._first(lambda c: c.place.section is Section.MESSAGES and _kind(c) != "setting")
+        return self._first(
+            lambda c: c.difference.section is Section.MESSAGES and _kind(c) != "setting"
+        )
 
     def _first(self, test: Callable[[Change], bool]) -> Change | None:
         return next((change for change in self.changes if test(change)), None)

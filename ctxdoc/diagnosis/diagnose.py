@@ -155,8 +155,8 @@ def diagnose_log(
     worst: Diagnosis | None = None
     unusable: list[Skipped] = []
     faults: list[int] = []
-    for place, case in iter_in_time(log.requests, unusable):
-        number = place + 1
+    for index, case in iter_in_time(log.requests, unusable):
+        number = index + 1
         found = _diagnosis(case, always_diff=always_diff, quick=True)
         if _is_fault(found):
             faults.append(number)
@@ -313,19 +313,21 @@ def _compare(case: Case) -> Comparison:
 def _what_else(case: Case) -> Iterator[str]:
     """The other differences, with what changed inside blocks that have a structure."""
     for change in case.changes:
-        place = change.place
+        difference = change.difference
         one, two = change.before, change.after
-        if place.pointer != case.where:
-            yield f"{place.pointer}: {_kind_of_change(place)}"
-        structured = isinstance(place.before, dict | list) or isinstance(place.after, dict | list)
+        if difference.pointer != case.where:
+            yield f"{difference.pointer}: {_kind_of_change(difference)}"
+        structured = isinstance(difference.before, dict | list) or isinstance(
+            difference.after, dict | list
+        )
         if structured and one is not None and two is not None:
             yield from structural_changes(codec.plain(one.value), codec.plain(two.value))
 
 
-def _kind_of_change(place: Difference) -> str:
-    if place.before is None:
+def _kind_of_change(difference: Difference) -> str:
+    if difference.before is None:
         return "added"
-    return "removed" if place.after is None else "changed"
+    return "removed" if difference.after is None else "changed"
 
 
 def _cost_origin(case: Case) -> Origin:

@@ -21,7 +21,7 @@ class Drift(Struct, frozen=True, kw_only=True):
     """A prompt that should have been the same as another, and is not."""
 
     finding: Finding
-    place: Difference
+    difference: Difference
     tokens: int
     """Estimated tokens of the marked prefix from the first block that differs on."""
     daily: bool
@@ -56,13 +56,17 @@ def find_drift(before: Request, after: Request) -> Drift | None:
     )
     finding, _ = find_causes(case)
     daily = finding.cause.is_clock and is_daily(case)
-    return Drift(finding=finding, place=change.place, tokens=tokens, daily=daily)
+    return Drift(finding=finding, difference=change.difference, tokens=tokens, daily=daily)
 
 
 def is_daily(case: Case) -> bool:
     """Whether the first difference is a day and no time of it: the prefix holds until midnight."""
-    place = case.divergence.place if case.divergence else None
-    if place is None or not isinstance(place.before, str) or not isinstance(place.after, str):
+    difference = case.divergence.difference if case.divergence else None
+    if (
+        difference is None
+        or not isinstance(difference.before, str)
+        or not isinstance(difference.after, str)
+    ):
         return False
     days = compiled(DAYS)
-    return days.sub("", place.before) == days.sub("", place.after)
+    return days.sub("", difference.before) == days.sub("", difference.after)

@@ -94,7 +94,7 @@ def _start_of(text: str, byte: int) -> int:
 def find_value(case: Case, kind: Kind) -> ChangedValue | None:
     """The first changed text in which a value of that kind changed."""
     for change in case.changes:
-        texts = _texts(change.place)
+        texts = _texts(change.difference)
         if texts is None or not _may_hold_value(case, change, *texts):
             continue
         judged = judge_values(*texts)
@@ -103,7 +103,7 @@ def find_value(case: Case, kind: Kind) -> ChangedValue | None:
             continue
         start, end_before, end_after = changed_span(*texts)
         return ChangedValue(
-            change.place.pointer,
+            change.difference.pointer,
             _piece(texts[0], start, end_before),
             _piece(texts[1], start, end_after),
             leading=told is judged[0],
@@ -120,7 +120,7 @@ def _ceiling_in(change: Change, told: Told, text: str) -> Confidence:
     """How sure a value can be where it stands."""
     # What a user wrote holds dates and ids too; what a client puts in is wrapped, or has a label.
     clients = told.labelled or INJECTED.fullmatch(text) is not None
-    if change.place.section is not Section.MESSAGES or clients:
+    if change.difference.section is not Section.MESSAGES or clients:
         return told.ceiling
     return capped(told.ceiling, Confidence.LIKELY)
 
@@ -137,9 +137,9 @@ def _words_at(text: str, start: int, end: int) -> str:
     return text[low : stop.start() if stop else end].rstrip(".:")
 
 
-def _texts(place: Difference) -> tuple[str, str] | None:
+def _texts(difference: Difference) -> tuple[str, str] | None:
     """Both sides as texts; a block that stands on one side only against nothing."""
-    before, after = (_as_text(value) for value in (place.before, place.after))
+    before, after = (_as_text(value) for value in (difference.before, difference.after))
     if before is None or after is None or (not before and not after):
         return None
     return before, after
@@ -159,12 +159,12 @@ def _as_text(value: Json) -> str | None:
 
 def _may_hold_value(case: Case, change: Change, before: str, after: str) -> bool:
     """Text of the system prompt may change as it likes; a message's text only in a value."""
-    if change.place.pointer.endswith((".name", ".id", ".tool_use_id", ".signature", ".data")):
+    if change.difference.pointer.endswith((".name", ".id", ".tool_use_id", ".signature", ".data")):
         return False
-    if change.place.section in (Section.SYSTEM, Section.TOOLS):
+    if change.difference.section in (Section.SYSTEM, Section.TOOLS):
         return True
     segment = change.after
-    if change.place.section is not Section.MESSAGES or segment is None:
+    if change.difference.section is not Section.MESSAGES or segment is None:
         return False
     # What a client writes anew stands in texts of the user's side; calls, results and replies are
     # history, and other history is history that was rewritten.
@@ -194,15 +194,15 @@ def _tool_name(value: Json) -> str:
 
 def mcp_change(case: Case) -> Change | None:
     """The difference in the list of tool servers."""
-    return next((c for c in case.changes if c.place.pointer.startswith("$.mcp_servers")), None)
+    return next((c for c in case.changes if c.difference.pointer.startswith("$.mcp_servers")), None)
 
 
 def image_difference(case: Case) -> Moved | None:
     """An image that came, went or has other bytes, with its place."""
     for change in case.changes:
-        what = _image_change(change) if change.place.section is Section.MESSAGES else ""
+        what = _image_change(change) if change.difference.section is Section.MESSAGES else ""
         if what:
-            return Moved(change.place.pointer, what)
+            return Moved(change.difference.pointer, what)
     return None
 
 
@@ -218,7 +218,7 @@ def _image_change(change: Change) -> str:
             return "An image was removed or replaced"
         case (False, True) if before is not None:
             return "An image took another block's place"
-        case (True, True) if ".source" in change.place.pointer:
+        case (True, True) if ".source" in change.difference.pointer:
             return "An image was encoded again"
     return ""
 
@@ -226,16 +226,18 @@ def _image_change(change: Change) -> str:
 def setting_change(case: Case, *pointers: str) -> Difference | None:
     """The difference in one of the settings."""
     for change in case.changes:
-        if change.place.section is Section.SETTINGS and change.place.pointer.startswith(pointers):
-            return change.place
+        if change.difference.section is Section.SETTINGS and change.difference.pointer.startswith(
+            pointers
+        ):
+            return change.difference
     return None
 
 
 def feature_change(case: Case) -> Difference | None:
     """The difference in what the platform renders ahead of the system prompt."""
     for change in case.changes:
-        if change.level is Section.SYSTEM and change.place.section is not Section.SYSTEM:
-            return change.place
+        if change.level is Section.SYSTEM and change.difference.section is not Section.SYSTEM:
+            return change.difference
     return None
 
 
@@ -278,11 +280,11 @@ def edited_system(case: Case) -> Moved | None:
         return None
     block = came_or_went(case)
     if block is not None:
-        return Moved(change.place.pointer, f"{block.what} {quote(block.text)}", block.text)
-    texts = _texts(change.place)
+        return Moved(change.difference.pointer, f"{block.what} {quote(block.text)}", block.text)
+    texts = _texts(change.difference)
     if texts is None or _kept_share(_joined(before), _joined(after)) < KEPT:
         return None
-    return Moved(change.place.pointer, _edit_of(*texts))
+    return Moved(change.difference.pointer, _edit_of(*texts))
 
 
 def _edit_of(before: str, after: str) -> str:

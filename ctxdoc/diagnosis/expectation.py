@@ -29,7 +29,7 @@ def expected(case: Case) -> tuple[Case, int]:
     tokens of it that were cached. What two conversations do not share is nobody's promise."""
     # The claim comes first: what is waste, and what nobody promised, is asked of those that share a prefix.
     related, cached = _claim(case)
-    elsewhere = scopes_differ(case.before.request.place, case.after.request.place)
+    elsewhere = scopes_differ(case.before.request.scope, case.after.request.scope)
     if _is_unread(case):
         case = replace(case, unread=_equal_ahead(case))
     if related and _is_unpromised(case, elsewhere=elsewhere):

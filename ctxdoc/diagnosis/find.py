@@ -112,5 +112,5 @@ def first_difference(case: Case) -> Difference | None:
     if case.by_server:
         return None
     if case.divergence is not None:
-        return case.divergence.place
+        return case.divergence.difference
     return find_unrendered(case.before.prefix, case.after.prefix)

@@ -215,7 +215,7 @@ def refuses_thinking(error: str) -> bool:
 def ids_regenerated(case: Case) -> bool:
     """Whether calls and results differ in their ids only, each old id having one new id."""
     change = case.message_change
-    if change is None or not change.place.pointer.endswith((".id", ".tool_use_id")):
+    if change is None or not change.difference.pointer.endswith((".id", ".tool_use_id")):
         return False
     names: dict[str, str] = {}
     before, after = history_blocks(case.before.prefix), history_blocks(case.after.prefix)

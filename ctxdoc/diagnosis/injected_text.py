@@ -51,7 +51,7 @@ def injected_difference(case: Case) -> Moved | None:
     if sole:
         return _injected_block(case, change, sole[0], kept=_share_blocks(before, after))
     if _in_another_order(before, after) and before[0].kind == "text":
-        return Moved(change.place.pointer, "stands in another order", text_of(before[0]))
+        return Moved(change.difference.pointer, "stands in another order", text_of(before[0]))
     return _wrapped_text(case, change)
 
 
@@ -72,7 +72,7 @@ def _injected_block(case: Case, change: Change, block: Segment, *, kept: bool) -
     """A text beside which the message has kept others; a message without any is another message."""
     if block.kind != "text" or not kept:
         return None
-    return Moved(change.place.pointer, _whereabouts(case, block), text_of(block))
+    return Moved(change.difference.pointer, _whereabouts(case, block), text_of(block))
 
 
 def _one_sided_blocks(
@@ -110,7 +110,7 @@ def _wrapped_text(case: Case, change: Change) -> Moved | None:
     what = MISSING if end_before > start else PUT_IN
     if _is_in_messages(case, piece.strip()):
         what = ELSEWHERE
-    return Moved(change.place.pointer, what, piece.strip())
+    return Moved(change.difference.pointer, what, piece.strip())
 
 
 def _is_wrapping(texts: tuple[str, str], piece: str) -> bool:
@@ -124,7 +124,7 @@ def _is_in_messages(case: Case, piece: str) -> bool:
 
 def _texts_of(change: Change) -> tuple[str, str] | None:
     """Both sides of a changed text; None where one of them is no text."""
-    match change.place.before, change.place.after:
+    match change.difference.before, change.difference.after:
         case str(before), str(after):
             return before, after
         case _:
@@ -159,7 +159,7 @@ def came_or_went(case: Case) -> Moved | None:
     if _others(before, moved) != _others(after, moved):
         return None
     what = "gained the block" if gained else "lost the block"
-    return Moved(change.place.pointer, what, "\n".join(map(text_of, moved)))
+    return Moved(change.difference.pointer, what, "\n".join(map(text_of, moved)))
 
 
 def _others(blocks: list[Segment], moved: list[Segment]) -> list[bytes]:
@@ -170,7 +170,7 @@ def _others(blocks: list[Segment], moved: list[Segment]) -> list[bytes]:
 
 def system_change(case: Case) -> Change | None:
     """The first difference in the system prompt."""
-    return next((c for c in case.changes if c.place.section is Section.SYSTEM), None)
+    return next((c for c in case.changes if c.difference.section is Section.SYSTEM), None)
 
 
 def injected_system_text(case: Case) -> Moved | None:
@@ -186,7 +186,7 @@ def injected_system_text(case: Case) -> Moved | None:
         what = PUT_IN if came else MISSING
     else:
         return None
-    return Moved(change.place.pointer, what, text)
+    return Moved(change.difference.pointer, what, text)
 
 
 def _is_lifted(case: Case, text: str) -> bool:

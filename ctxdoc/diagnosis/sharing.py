@@ -52,15 +52,15 @@ def is_promised(case: Case) -> bool:
     """Whether the first request of a conversation should have the same prefix as another one: it differs
     by nothing, or by something that nobody means to send anew, such as a time or an order."""
     change = case.divergence
-    if scopes_differ(case.before.request.place, case.after.request.place):
+    if scopes_differ(case.before.request.scope, case.after.request.scope):
         # Another account or region has its own users.
         return False
     if change is None or change.level is Section.MESSAGES:
         return True
-    if change.place.section is Section.TOOLS:
+    if change.difference.section is Section.TOOLS:
         # The same tools in another order, or described anew, are one agent's; other tools are another's.
         return _names(case.before.prefix.segments) == _names(case.after.prefix.segments)
-    return change.place.section is Section.SYSTEM and _is_nobodys_choice(case, change)
+    return change.difference.section is Section.SYSTEM and _is_nobodys_choice(case, change)
 
 
 def _is_nobodys_choice(case: Case, change: Change) -> bool:
@@ -71,7 +71,7 @@ def _is_nobodys_choice(case: Case, change: Change) -> bool:
     if kind in NEVER_AGAIN or find_key_order(case) is not None:
         return True
     same = (same_json_value, same_normalized)
-    return any(find_leaf(case, test) == change.place for test in same)
+    return any(find_leaf(case, test) == change.difference for test in same)
 
 
 NEVER_AGAIN = (Kind.TIME, Kind.ID, Kind.COUNTER)
@@ -84,7 +84,7 @@ def _names(segments: tuple[Segment, ...]) -> list[str]:
 
 def _kind_of(change: Change) -> Kind | None:
     """What the first value is that differs in two texts of the system prompt."""
-    one, two = (_text(side) for side in (change.place.before, change.place.after))
+    one, two = (_text(side) for side in (change.difference.before, change.difference.after))
     if not one or not two:
         return None
     start, end_before, end_after = changed_span(one, two)
@@ -112,9 +112,9 @@ def sharable_tokens(case: Case) -> int:
     Tools of one user are told by the user that the metadata names.
     """
     change = case.divergence
-    if change is None or change.place.section not in AHEAD:
+    if change is None or change.difference.section not in AHEAD:
         return 0
-    if change.place.section is Section.TOOLS and not has_other_user(case):
+    if change.difference.section is Section.TOOLS and not has_other_user(case):
         return 0
     equal = _equal_around(case, change.index)
     minimum = case.after.prefix.rule.minimum

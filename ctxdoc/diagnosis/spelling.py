@@ -25,7 +25,7 @@ from ctxdoc.request.request import Section
 class Reordered(Struct, frozen=True):
     """A value that holds the same in another order."""
 
-    place: Difference
+    difference: Difference
     order: Order
 
 
@@ -36,20 +36,20 @@ def find_key_order(case: Case) -> Reordered | None:
         if one is None or two is None or one.digest == two.digest:
             continue
         if codec.encode_sorted(one.value) == codec.encode_sorted(two.value):
-            return Reordered(change.place, Order.MEMBERS)
+            return Reordered(change.difference, Order.MEMBERS)
         order = _text_order(case, change)
         if order is not None:
-            return Reordered(change.place, order)
+            return Reordered(change.difference, order)
     return None
 
 
 def _text_order(case: Case, change: Change) -> Order | None:
-    before, after = change.place.before, change.place.after
+    before, after = change.difference.before, change.difference.after
     if not (isinstance(before, str) and isinstance(after, str)):
         return None
-    if change.place.section is Section.MESSAGES and asks_anew(case, change):
+    if change.difference.section is Section.MESSAGES and asks_anew(case, change):
         return None
-    spoken = change.place.section in (Section.TOOLS, Section.SYSTEM, Section.MESSAGES)
+    spoken = change.difference.section in (Section.TOOLS, Section.SYSTEM, Section.MESSAGES)
     return find_order(before, after) if spoken else None
 
 
@@ -62,11 +62,15 @@ def spelling_proof(case: Case) -> Confidence:
 def find_leaf(case: Case, same: Callable[[Json, Json], bool]) -> Difference | None:
     """The first differing value for which the comparison says that both are the same."""
     for change in case.changes:
-        place = change.place
-        if place.before is None or place.after is None or place.section is Section.SETTINGS:
+        difference = change.difference
+        if (
+            difference.before is None
+            or difference.after is None
+            or difference.section is Section.SETTINGS
+        ):
             continue
-        if place.section is not Section.MODEL and same(place.before, place.after):
-            return place
+        if difference.section is not Section.MODEL and same(difference.before, difference.after):
+            return difference
     return None
 
 

@@ -51,7 +51,7 @@ def _betas_of_body(request: Request) -> Iterator[frozenset[str]]:
 
 def place_change(case: Case) -> str | None:
     """What the log says of the two places, where they differ."""
-    before, after = case.before.request.place, case.after.request.place
+    before, after = case.before.request.scope, case.after.request.scope
     if not scopes_differ(before, after):
         return None
     known = dict(before)
@@ -71,7 +71,7 @@ def unseen(case: Case) -> str:
     if usage is not None and usage.cache_read and not case.whole_log:
         hidden.append("when the entries that the earlier request read were last used")
     one, two = case.before.request, case.after.request
-    alone = sorted(dict(one.place).keys() ^ dict(two.place).keys())
+    alone = sorted(dict(one.scope).keys() ^ dict(two.scope).keys())
     if alone:
         hidden.append(f"which {alone[0]} one of the requests had")
     if one.headers.get("anthropic-beta") != two.headers.get("anthropic-beta"):

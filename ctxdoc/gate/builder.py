@@ -122,7 +122,9 @@ def _of_run(
         if not cause.holds_for_builders:
             # What is known of sessions says nothing of a program that was only started again.
             cause = _unknown()
-            explanation = f"{drift.place.pointer} differs, and nothing else was changed than this"
+            explanation = (
+                f"{drift.difference.pointer} differs, and nothing else was changed than this"
+            )
         yield _built(cause, explanation, drift, surrounding, subject)
 
 
@@ -142,7 +144,7 @@ def _built(
         breaks=True,
         source=subject,
         line=None,
-        place=drift.place if drift else None,
+        difference=drift.difference if drift else None,
         surroundings=(surrounding.id,),
         tokens=drift.tokens if drift else None,
         daily=drift is not None and drift.daily,

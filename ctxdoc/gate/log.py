@@ -155,7 +155,7 @@ def _openings_vary(found: Ledger) -> bool:
 
 def _breach(cause: Cause, rows: Sequence[RequestCost], breaking: bool) -> Breach:
     """All requests of one cause; shown by the first of which it is known where it differs."""
-    first = next((row for row in rows if row.place is not None), rows[0])
+    first = next((row for row in rows if row.difference is not None), rows[0])
     each = [found for found in map(_wrong_of, rows) if found is not None]
     shown, miss = _wrong_of(first) or each[0], first.miss
     return Breach(
@@ -165,7 +165,7 @@ def _breach(cause: Cause, rows: Sequence[RequestCost], breaking: bool) -> Breach
         breaks=breaking,
         source=first.request.source,
         line=first.request.line,
-        place=first.place,
+        difference=first.difference,
         requests=tuple(row.number for row in rows),
         pair=_pair_of(first),
         advice=miss.fix if miss else "",

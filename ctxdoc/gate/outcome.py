@@ -51,7 +51,7 @@ class Breach(Struct, frozen=True, kw_only=True):
     """The log, or the builder's command."""
     line: int | None
     """Of the first request's record."""
-    place: Difference | None = None
+    difference: Difference | None = None
     requests: tuple[int, ...] = ()
     """Numbers of the requests in the log, from 1."""
     pair: tuple[int, int] | None = None
@@ -119,7 +119,7 @@ STABLE = "stable_prefix"
 def where_of(breach: Breach) -> str:
     """Where a breach shows: file, line and JSON path, as far as they are known."""
     line = f":{breach.line}" if breach.line else ""
-    pointer = f" {breach.place.pointer}" if breach.place else ""
+    pointer = f" {breach.difference.pointer}" if breach.difference else ""
     return f"{breach.source}{line}{pointer}"
 
 

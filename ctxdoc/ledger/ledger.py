@@ -190,7 +190,7 @@ class _Run:
         wrong = row.miss or row.waste
         if wrong is not None and self.places[wrong.cause] > 0:
             self.places[wrong.cause] -= 1
-            row.place = first_difference(case)
+            row.difference = first_difference(case)
 
     def _charge(self, row: RequestCost, case: Case, counters: Usage) -> None:
         """What a request cost, shared out among its blocks."""
@@ -332,4 +332,4 @@ def _goes_on_changed(case: Case) -> bool:
     change = case.divergence
     if not case.related or change is None or change.level is not Section.MESSAGES:
         return False
-    return not change.place.pointer.startswith("$.messages[0]")
+    return not change.difference.pointer.startswith("$.messages[0]")

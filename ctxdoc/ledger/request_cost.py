@@ -103,7 +103,7 @@ class RequestCost(Struct, kw_only=True):
     """Whether only the day in its prefix is another one."""
     below: BelowMinimum | None = None
     """What its marked prefix lacks, where it is too short to be cached."""
-    place: Difference | None = None
+    difference: Difference | None = None
     """Where it differs from that one, for the first misses of a cause if they were asked for."""
     cost: Decimal | None = None
     """USD, the compaction passes included; simulated where nothing was reported."""

@@ -36,7 +36,7 @@ class Difference(Struct, frozen=True, kw_only=True):
 class Change(Struct, frozen=True, kw_only=True):
     """One difference between two prompts."""
 
-    place: Difference
+    difference: Difference
     level: Section
     """The first part of the prompt that is lost by it."""
     before: Segment | None
@@ -109,14 +109,14 @@ def common_segments(before: Prefix, after: Prefix) -> int:
 def find_divergence(before: Prefix, after: Prefix) -> Change | None:
     """The first difference that the cache sees, or None where the later prompt only appends."""
     if before.root != after.root:
-        place = Difference(
+        difference = Difference(
             section=Section.MODEL,
             pointer="$.model",
             byte=first_difference(before.model.encode(), after.model.encode()),
             before=before.model,
             after=after.model,
         )
-        return Change(place=place, level=Section.TOOLS, before=None, after=None, index=0)
+        return Change(difference=difference, level=Section.TOOLS, before=None, after=None, index=0)
     index = common_segments(before, after)
     if index == len(before.segments):
         return None
@@ -181,9 +181,9 @@ def _change(
         # A default that is written out is not rendered, but it is what the value changed from or to.
         one = one or _spelled_default(before, segment)
         two = two or _spelled_default(after, segment)
-    place = _image_place(before, after) if _is_image_switch(segment) else None
+    difference = _image_place(before, after) if _is_image_switch(segment) else None
     return Change(
-        place=place or _missing_part(one, two, before, after) or _place(one, two),
+        difference=difference or _missing_part(one, two, before, after) or _place(one, two),
         level=segment.level,
         before=one,
         after=two,

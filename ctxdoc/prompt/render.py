@@ -32,7 +32,7 @@ from ctxdoc.prompt.settings import Ahead, iter_tools
 from ctxdoc.providers import ModelRule, find_model
 from ctxdoc.request import codec
 from ctxdoc.request.digest import blake2b
-from ctxdoc.request.request import Body, Marked, Request
+from ctxdoc.request.request import Body, MarkedMessage, Request
 from ctxdoc.request.response import ServerEdit
 
 
@@ -44,12 +44,12 @@ def render(request: Request) -> Prefix:
     return Renderer().render(request)
 
 
-Message: TypeAlias = bytes | Marked
-HELD = (bytes, Marked)
+Message: TypeAlias = bytes | MarkedMessage
+HELD = (bytes, MarkedMessage)
 
 
 def _plain(message: Message) -> bytes:
-    return message.plain if isinstance(message, Marked) else message
+    return message.plain if isinstance(message, MarkedMessage) else message
 
 
 HELD_MESSAGES = 2048
@@ -235,7 +235,7 @@ class Renderer:
         return blake2b(whole, digest_size=16).digest()
 
     def _message(self, message: Message, index: int) -> MessageParts:
-        if isinstance(message, Marked):
+        if isinstance(message, MarkedMessage):
             found_marked = with_breakpoint(message, self._message(message.plain, index))
             return found_marked or read_message(bytes(message), index, self.lean)
         raw = message
@@ -413,7 +413,7 @@ def _edits_of(request: Request, old: _Lane | None) -> tuple[ServerEdit, ...]:
 def _billing_line_kept(request: Request) -> bool:
     if not request.headers:
         return False
-    scope = dict(request.place)
+    scope = dict(request.scope)
     host = scope.get("x-upstream") or scope.get("host") or OWN_HOST
     return host != OWN_HOST
 

@@ -15,7 +15,7 @@ from ctxdoc.prompt.messages_form import THINKING_KINDS
 from ctxdoc.request import codec
 from ctxdoc.request.codec import Json
 from ctxdoc.request.digest import blake2b
-from ctxdoc.request.request import Marked, Section
+from ctxdoc.request.request import MarkedMessage, Section
 
 
 class Segment(Struct, frozen=True, kw_only=True):
@@ -204,7 +204,7 @@ def _emptied(segment: Segment, value: dict[str, Json]) -> Segment:
     )
 
 
-def with_breakpoint(message: Marked, plain: MessageParts) -> MessageParts | None:
+def with_breakpoint(message: MarkedMessage, plain: MessageParts) -> MessageParts | None:
     """A marked message from its unmarked form, whose blocks are the same; None where the mark is in a
     place that is no breakpoint."""
     lives = _lifetimes(bytes(message))

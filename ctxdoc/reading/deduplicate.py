@@ -17,7 +17,7 @@ from typing import TypeAlias
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from ctxdoc.request.request import Body, Marked, Request
+from ctxdoc.request.request import Body, MarkedMessage, Request
 
 LANES = 512
 """Conversations that are held."""
@@ -38,7 +38,7 @@ MARK = f'"{os.urandom(12).hex()}"'.encode()
 _BREAKPOINT = re.compile(rb',\s*"cache_control"\s*:\s*\{[^{}]*\}')
 
 
-Message: TypeAlias = bytes | Marked
+Message: TypeAlias = bytes | MarkedMessage
 
 
 class FoldedLine(Struct, frozen=True):
@@ -110,7 +110,9 @@ class Folder:
     def condensed(self, request: Request) -> Request:
         """A request of which every part is held once, and no longer the line that it came from."""
         body = request.body
-        if body is None or any(isinstance(each, bytes | Marked) for each in body.messages[:1]):
+        if body is None or any(
+            isinstance(each, bytes | MarkedMessage) for each in body.messages[:1]
+        ):
             return request
         messages = tuple(map(self._message, body.messages))
         tools = self._parts_of(body.tools)
@@ -123,7 +125,7 @@ class Folder:
             return self._part(data)
         # The next request sends the message without its breakpoint: both share these bytes.
         plain = self._part(data[: found.start()] + data[found.end() :])
-        return Marked(plain, found.start(), found[0])
+        return MarkedMessage(plain, found.start(), found[0])
 
     def _part(self, part: Raw | bytes) -> bytes:
         data = bytes(part)

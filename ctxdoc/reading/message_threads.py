@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from ctxdoc.request.request import Body, Marked, Request
+from ctxdoc.request.request import Body, MarkedMessage, Request
 from ctxdoc.request.response import NULL, has_server_blocks
 
 NOT_IN_LOG = "the thread's earlier request is not in the log"
@@ -167,10 +167,10 @@ class _BlockMessage(Struct):
     content: list[dict[str, Raw]]
 
 
-def _unmarked(message: Raw | bytes | Marked) -> Raw:
+def _unmarked(message: Raw | bytes | MarkedMessage) -> Raw:
     """A message without the breakpoints on its blocks, everything else to the byte; one that a reader
     has parted stays as it is held."""
-    plain = message.plain if isinstance(message, Marked) else message
+    plain = message.plain if isinstance(message, MarkedMessage) else message
     if _KEY not in bytes(plain):
         return plain  # type: ignore[return-value]
     try:

@@ -270,11 +270,11 @@ class Matcher:
     ) -> None:
         """Makes a request one that later ones can go on from, and lets go of the one that it holds."""
         request, sent = exchange.request, exchange.prefix.as_sent
-        self._index.add(sent, sent.breakpoints, request.session, request.place, number)
+        self._index.add(sent, sent.breakpoints, request.session, request.scope, number)
         if before is None or earlier is None:
             return
         # Of another session or scope it only shares text, and one of its own will go on from it yet.
-        if not are_apart(before.request, request) and before.request.place == request.place:
+        if not are_apart(before.request, request) and before.request.scope == request.scope:
             self._let_go(earlier, before.prefix.as_sent, sent)
 
     def _before_a_setting(self, before: MeasuredRequest, prefix: Prefix) -> int | None:
@@ -302,7 +302,7 @@ class Matcher:
         """The request that this one goes on from, or shares most with; None where nothing says that
         it came after any."""
         other: int | None = None
-        for found in self._index.iter_found(prefix, request.session, request.place):
+        for found in self._index.iter_found(prefix, request.session, request.scope):
             if not self._is_eligible(found, request, prefix):
                 continue
             earlier = self.requests[found.number]
@@ -390,7 +390,7 @@ def _are_near(before: Request, after: Request) -> bool:
         return False
     if before.source == after.source:
         return True
-    return gap is not None and not scopes_differ(before.place, after.place)
+    return gap is not None and not scopes_differ(before.scope, after.scope)
 
 
 def gap_between(before: Request, after: Request) -> float | None:

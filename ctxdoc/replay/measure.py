@@ -319,7 +319,7 @@ def _reads_elsewhere(before: MeasuredRequest, request: Request) -> bool:
     usage, cached = request.usage, before.cached
     if usage is None or not cached or before.passes:
         return False
-    return usage.cache_read >= cached and scopes_differ(before.request.place, request.place)
+    return usage.cache_read >= cached and scopes_differ(before.request.scope, request.scope)
 
 
 SUMMARY_SHARE = 0.8
@@ -382,7 +382,7 @@ def lookup_of(exchange: MeasuredRequest) -> Lookup:
         marks=exchange.prefix.marks,
         at=request.at,
         began=_began(request),
-        scope=request.place,
+        scope=request.scope,
     )
 
 

@@ -52,9 +52,9 @@ def _parts(found: Diagnosis, excerpts: bool) -> Iterator[Part]:
         _verdict(found),
         _pair(found),
     )
-    place = found.first_difference if _shows_place(found) else None
-    if place is not None:
-        yield from _place_parts(place, excerpts)
+    difference = found.first_difference if _shows_place(found) else None
+    if difference is not None:
+        yield from _place_parts(difference, excerpts)
     yield Fields(tuple(_main_rows(found, excerpts)))
     yield Fields(tuple(_step_rows(found)))
     if found.comparison is not None:
@@ -72,12 +72,12 @@ def _notes(title: str, lines: Sequence[str]) -> Iterator[Part]:
         yield Notes(title, tuple(lines))
 
 
-def _place_parts(place: Difference, excerpts: bool) -> Iterator[Part]:
-    byte = f", byte {place.byte:,}" if place.byte is not None else ""
-    where = f"{place.pointer}{byte} ({SECTION_NAMES[place.section]})"
+def _place_parts(difference: Difference, excerpts: bool) -> Iterator[Part]:
+    byte = f", byte {difference.byte:,}" if difference.byte is not None else ""
+    where = f"{difference.pointer}{byte} ({SECTION_NAMES[difference.section]})"
     yield Fields((Row("Where", where, strong=True),))
     if excerpts:
-        yield snippet_of(place)
+        yield snippet_of(difference)
 
 
 def _shows_place(found: Diagnosis) -> bool:

@@ -13,19 +13,19 @@ BEFORE = 28
 AFTER = 44
 
 
-def snippet_of(place: Difference) -> Snippet:
+def snippet_of(difference: Difference) -> Snippet:
     """Both sides around the first differing character."""
-    before, after = _text(place.before), _text(place.after)
-    byte = place.byte
+    before, after = _text(difference.before), _text(difference.after)
+    byte = difference.byte
     if byte is None:
         byte = first_difference(before.encode(), after.encode()) or 0
     at = len(before.encode()[:byte].decode("utf-8", "ignore"))
     start = max(0, at - BEFORE)
     lead = ("…" if start else "") + visible(before[start:at])
     return Snippet(
-        label=place.pointer,
-        before=lead + _tail(before, at) if place.before is not None else "(not there)",
-        after=lead + _tail(after, at) if place.after is not None else "(not there)",
+        label=difference.pointer,
+        before=lead + _tail(before, at) if difference.before is not None else "(not there)",
+        after=lead + _tail(after, at) if difference.after is not None else "(not there)",
         mark=len(lead),
     )
 

@@ -73,8 +73,8 @@ def _changed(changed: PrefixChange, baseline: str) -> Fields:
 
 def _breach(breach: Breach, excerpts: bool) -> Iterator[Part]:
     yield Fields((Row("Where", where_text(breach), strong=True),))
-    if breach.place is not None and excerpts:
-        yield snippet_of(breach.place)
+    if breach.difference is not None and excerpts:
+        yield snippet_of(breach.difference)
     yield Fields(tuple(_breach_rows(breach, excerpts)))
 
 

@@ -38,11 +38,11 @@ def _broken_name(check: Check, gated: GateOutcome) -> str:
 def where_text(breach: Breach) -> str:
     """The file, line and place of a breach."""
     line = f":{breach.line}" if breach.line else ""
-    place = breach.place
-    if place is None:
+    difference = breach.difference
+    if difference is None:
         return one_line(f"{breach.source}{line}")
-    byte = f", byte {place.byte:,}" if place.byte is not None else ""
-    return one_line(f"{breach.source}{line} {place.pointer}{byte}")
+    byte = f", byte {difference.byte:,}" if difference.byte is not None else ""
+    return one_line(f"{breach.source}{line} {difference.pointer}{byte}")
 
 
 def invalidated_rows(tokens: int | None) -> Iterator[Row]:

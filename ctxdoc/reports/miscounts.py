@@ -14,7 +14,7 @@ from ctxdoc.reports.misses import numbers_text
 
 
 def below_rows(rows: Sequence[RequestCost]) -> Iterator[Line]:
-    """Marked prefixes that are too short to be cached, with what they lack."""
+    """MarkedMessage prefixes that are too short to be cached, with what they lack."""
     of_model: defaultdict[tuple[str, int], list[RequestCost]] = defaultdict(list)
     for row in rows:
         if row.below is not None and not row.repeated:

@@ -46,7 +46,7 @@ BLOTTED = "redacted"
 """In the ids of some recorders."""
 
 
-class Marked(Struct, frozen=True, gc=False):
+class MarkedMessage(Struct, frozen=True, gc=False):
     """A message with one breakpoint: the next request sends it without, and both are held once."""
 
     plain: bytes
@@ -73,7 +73,7 @@ class Body(Struct, frozen=True):
     """A Messages API body: the fields that reach the prompt, each part still as its bytes."""
 
     messages: tuple[Raw, ...]
-    """Bytes or `Marked` ones once a reader has parted them."""
+    """Bytes or `MarkedMessage` ones once a reader has parted them."""
     model: str | None = None
     tools: tuple[Raw, ...] | None = None
     """Bytes once a reader has parted them."""
@@ -187,7 +187,7 @@ class Request(Struct, frozen=True, kw_only=True, gc=False):
         return one is None or two is None or one.prompt_parts == two.prompt_parts
 
     @property
-    def place(self) -> tuple[tuple[str, str], ...]:
+    def scope(self) -> tuple[tuple[str, str], ...]:
         """What is known of the platform, account, workspace and upstream that served the request."""
         known = tuple((name, self.headers[name]) for name in PLACE_HEADERS if name in self.headers)
         platform = platform_of(self.model)

@@ -134,5 +134,5 @@ def _step(call: Call, sending: Sending, placement: Placement) -> Lookup:
         marks=placement.place(prompt),
         at=sending.at,
         began=sending.began,
-        scope=call.place,
+        scope=call.scope,
     )

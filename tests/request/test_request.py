@@ -12,7 +12,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from ctxdoc.request.log import HEADERS, Log, Trait, missing_of
-from ctxdoc.request.request import KEPT_HEADERS, Body, Event, Marked, Request, platform_of
+from ctxdoc.request.request import KEPT_HEADERS, Body, Event, MarkedMessage, Request, platform_of
 from ctxdoc.request.response import NULL, Response, has_server_blocks, is_server_block
 from ctxdoc.request.usage import Pass, Usage
 
@@ -105,7 +105,7 @@ def test_the_weightiest_event_is_the_one_that_stands_first(events: list[Event]) 
 @given(st.binary(max_size=20), st.binary(max_size=5), st.integers(0, 20))
 def test_a_marked_message_is_put_together_as_it_was_sent(data: bytes, mark: bytes, at: int) -> None:
     at = min(at, len(data))
-    assert bytes(Marked(data, at, mark)) == data[:at] + mark + data[at:]
+    assert bytes(MarkedMessage(data, at, mark)) == data[:at] + mark + data[at:]
 
 
 @pytest.mark.parametrize(

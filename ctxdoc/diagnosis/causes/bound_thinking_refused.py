@@ -36,10 +36,13 @@ def _match(case: Case) -> Match | None:
     if change is None:
         where = " The log does not show what changed."
     else:
-        place = change.place
-        byte = f", byte {place.byte:,}" if place.byte is not None else ""
-        before, after = quote(place.before, place.byte), quote(place.after, place.byte)
-        where = f" The first difference is {place.pointer}{byte}: {before} became {after}."
+        difference = change.difference
+        byte = f", byte {difference.byte:,}" if difference.byte is not None else ""
+        before, after = (
+            quote(difference.before, difference.byte),
+            quote(difference.after, difference.byte),
+        )
+        where = f" The first difference is {difference.pointer}{byte}: {before} became {after}."
     return Match(
         explanation=f"The API answered {quote(error, size=len(error))}.{where}",
         confidence=Confidence.CERTAIN,

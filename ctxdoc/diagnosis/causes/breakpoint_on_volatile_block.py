@@ -43,7 +43,9 @@ def _match(case: Case) -> Match | None:
 def _is_next_question(case: Case) -> bool:
     """Whether the first difference of all is another question behind the same history."""
     change = case.message_change
-    if change is None or (change is not case.divergence and case.where != change.place.pointer):
+    if change is None or (
+        change is not case.divergence and case.where != change.difference.pointer
+    ):
         return False
     return asks_anew(case)
 
@@ -57,7 +59,7 @@ def _marks_change(case: Case) -> bool:
 def _in_system(case: Case) -> bool:
     """Whether it is a block of the system prompt, in calls that do not go on from each other."""
     change, prefix = case.divergence, case.after.prefix
-    if change is None or change.place.section is not Section.SYSTEM or case.was_read:
+    if change is None or change.difference.section is not Section.SYSTEM or case.was_read:
         return False
     if len(prefix.as_sent.row) > len(case.before.prefix.as_sent.row):
         return False

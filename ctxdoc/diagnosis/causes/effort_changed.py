@@ -22,14 +22,14 @@ from ctxdoc.diagnosis.undocumented import reach_text, setting_proof
 
 
 def _match(case: Case) -> Match | None:
-    place = setting_change(case, "$.output_config.effort")
-    if place is None:
+    difference = setting_change(case, "$.output_config.effort")
+    if difference is None:
         return None
     return Match(
-        explanation=f"The effort went from {quote(place.before, default='the default')} to "
-        f"{quote(place.after, default='the default')}; {reach_text(case)}.",
+        explanation=f"The effort went from {quote(difference.before, default='the default')} to "
+        f"{quote(difference.after, default='the default')}; {reach_text(case)}.",
         confidence=setting_proof(case),
-        pointer=place.pointer,
+        pointer=difference.pointer,
     )
 
 

@@ -46,7 +46,7 @@ def _match(case: Case) -> Match | None:
     return Match(
         explanation=f"{before} messages became {after}{said}: an expected rewrite of the history.",
         confidence=capped(case.proof, ceiling),
-        pointer=change.place.pointer,
+        pointer=change.difference.pointer,
     )
 
 

@@ -37,12 +37,12 @@ def _match(case: Case) -> Match | None:
         return _cleared(case, change) if change.before.kind in CLEARED else None
     if asks_anew(case):
         return None
-    place = change.place
+    difference = change.difference
     return Match(
-        explanation=f"{place.pointer} was sent as {quote(place.before, place.byte)} and is now "
-        f"{quote(place.after, place.byte)}; the history behind it is written again.",
+        explanation=f"{difference.pointer} was sent as {quote(difference.before, difference.byte)} and is now "
+        f"{quote(difference.after, difference.byte)}; the history behind it is written again.",
         confidence=case.proof,
-        pointer=place.pointer,
+        pointer=difference.pointer,
     )
 
 
@@ -54,7 +54,7 @@ def _cleared(case: Case, change: Change) -> Match | None:
     count, tokens = sum(e.count for e in edits), sum(e.tokens for e in edits)
     return Match(
         explanation=f"The API cleared the results of {count:,} tool uses ({tokens:,} tokens by its own "
-        f"count), as the request asked it to: the prompt is another one from {change.place.pointer} on. "
+        f"count), as the request asked it to: the prompt is another one from {change.difference.pointer} on. "
         "No byte of the body differs there.",
         confidence=told_proof(case),
         pointer=case.where,

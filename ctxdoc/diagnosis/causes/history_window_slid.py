@@ -26,10 +26,10 @@ def _match(case: Case) -> Match | None:
     if change is None or not dropped:
         return None
     return Match(
-        explanation=f"{dropped} messages from {change.place.pointer.split('.content')[0]} on were "
+        explanation=f"{dropped} messages from {change.difference.pointer.split('.content')[0]} on were "
         "dropped; every message behind them moved up, so the history is written again.",
         confidence=case.proof,
-        pointer=change.place.pointer,
+        pointer=change.difference.pointer,
     )
 
 

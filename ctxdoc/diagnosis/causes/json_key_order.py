@@ -31,14 +31,14 @@ def _match(case: Case) -> Match | None:
     found = find_key_order(case)
     if found is None:
         return None
-    place = found.place
-    in_text = isinstance(place.before, str) and isinstance(place.after, str)
+    difference = found.difference
+    in_text = isinstance(difference.before, str) and isinstance(difference.after, str)
     data = "equal as data, " if found.order is Order.MEMBERS else ""
     return Match(
-        explanation=f"{place.pointer} holds the same {found.order} in another order: {data}another "
+        explanation=f"{difference.pointer} holds the same {found.order} in another order: {data}another "
         "text in the prompt.",
         confidence=case.proof if in_text else spelling_proof(case),
-        pointer=place.pointer,
+        pointer=difference.pointer,
     )
 
 

@@ -22,13 +22,13 @@ from ctxdoc.diagnosis.undocumented import reach_text, setting_proof
 
 
 def _match(case: Case) -> Match | None:
-    place = setting_change(case, "$.output_config.format", "$.output_format")
-    if place is None:
+    difference = setting_change(case, "$.output_config.format", "$.output_format")
+    if difference is None:
         return None
     return Match(
-        explanation=f"{place.pointer} differs; {reach_text(case)}.",
+        explanation=f"{difference.pointer} differs; {reach_text(case)}.",
         confidence=setting_proof(case),
-        pointer=place.pointer,
+        pointer=difference.pointer,
     )
 
 

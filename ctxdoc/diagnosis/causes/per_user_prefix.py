@@ -29,13 +29,14 @@ def _match(case: Case) -> Match | None:
     change = case.divergence
     if not case.sharable or change is None:
         return None
-    place = change.place
+    difference = change.difference
+    before, after = (quote(each, difference.byte) for each in (difference.before, difference.after))
     return Match(
-        explanation=f"{place.pointer} differs between two conversations ({quote(place.before, place.byte)}, "
-        f"{quote(place.after, place.byte)}) ahead of about {case.sharable:,} tokens that are the same: each "
-        "pays for them as if nobody had sent them before.",
+        explanation=f"{difference.pointer} differs between two conversations ({before}, {after}) ahead of "
+        f"about {case.sharable:,} tokens that are the same: each pays for them "
+        "as if nobody had sent them before.",
         confidence=Confidence.LIKELY if has_other_user(case) else Confidence.POSSIBLE,
-        pointer=place.pointer,
+        pointer=difference.pointer,
     )
 
 

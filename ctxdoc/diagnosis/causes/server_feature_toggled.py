@@ -21,15 +21,21 @@ from ctxdoc.diagnosis.evidence import feature_change
 
 
 def _match(case: Case) -> Match | None:
-    place = feature_change(case)
-    if place is None:
+    difference = feature_change(case)
+    if difference is None:
         return None
-    what = "added" if place.before is None else "removed" if place.after is None else "changed"
+    what = (
+        "added"
+        if difference.before is None
+        else "removed"
+        if difference.after is None
+        else "changed"
+    )
     return Match(
-        explanation=f"{place.pointer} was {what}; the platform renders it ahead of the system "
+        explanation=f"{difference.pointer} was {what}; the platform renders it ahead of the system "
         "prompt, so system and messages are written again.",
         confidence=case.proof,
-        pointer=place.pointer,
+        pointer=difference.pointer,
     )
 
 

@@ -22,14 +22,14 @@ from ctxdoc.diagnosis.evidence import quote, setting_change
 
 
 def _match(case: Case) -> Match | None:
-    place = setting_change(case, "$.output_config.task_budget")
-    if place is None:
+    difference = setting_change(case, "$.output_config.task_budget")
+    if difference is None:
         return None
     return Match(
-        explanation=f"The task budget went from {quote(place.before)} to {quote(place.after)}; it is "
+        explanation=f"The task budget went from {quote(difference.before)} to {quote(difference.after)}; it is "
         "a part of the prompt, at a place that is not documented.",
         confidence=capped(case.proof, Confidence.LIKELY),
-        pointer=place.pointer,
+        pointer=difference.pointer,
     )
 
 

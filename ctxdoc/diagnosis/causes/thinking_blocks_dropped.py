@@ -50,7 +50,7 @@ def _match(case: Case) -> Match | None:
         explanation=f"The {who} left out thinking that was in the earlier prompt; the history is "
         "lost from that message on.",
         confidence=case.proof,
-        pointer=change.place.pointer,
+        pointer=change.difference.pointer,
     )
 
 
@@ -65,7 +65,7 @@ def _told(case: Case, change: Change, edits: list[ServerEdit]) -> Match:
     return Match(
         explanation=f"The API says that it {'dropped' if dropped else 'cleared'} thinking of earlier "
         f"turns ({sum(edit.count for edit in edits):,}): the prompt is another one from "
-        f"{change.place.pointer} on. No byte of the body differs there.",
+        f"{change.difference.pointer} on. No byte of the body differs there.",
         confidence=told_proof(case),
         pointer=case.where,
         avoidable=dropped,

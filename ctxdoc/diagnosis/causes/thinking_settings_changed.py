@@ -23,14 +23,14 @@ from ctxdoc.diagnosis.undocumented import reach_text, setting_proof
 
 
 def _match(case: Case) -> Match | None:
-    place = setting_change(case, "$.thinking")
-    if place is None:
+    difference = setting_change(case, "$.thinking")
+    if difference is None:
         return None
     return Match(
-        explanation=f"{place.pointer} went from {quote(place.before)} to {quote(place.after)}; "
+        explanation=f"{difference.pointer} went from {quote(difference.before)} to {quote(difference.after)}; "
         f"{reach_text(case)}.",
         confidence=setting_proof(case),
-        pointer=place.pointer,
+        pointer=difference.pointer,
     )
 
 

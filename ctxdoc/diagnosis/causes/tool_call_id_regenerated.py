@@ -25,12 +25,12 @@ def _match(case: Case) -> Match | None:
     change = case.message_change
     if change is None or not ids_regenerated(case):
         return None
-    place = change.place
+    difference = change.difference
     return Match(
-        explanation=f"The same calls have other ids ({quote(place.before)} became "
-        f"{quote(place.after)}); the history is lost from the first of them on.",
+        explanation=f"The same calls have other ids ({quote(difference.before)} became "
+        f"{quote(difference.after)}); the history is lost from the first of them on.",
         confidence=case.proof,
-        pointer=place.pointer,
+        pointer=difference.pointer,
     )
 
 

@@ -21,14 +21,14 @@ from ctxdoc.diagnosis.evidence import quote, setting_change
 
 
 def _match(case: Case) -> Match | None:
-    place = setting_change(case, "$.tool_choice")
-    if place is None:
+    difference = setting_change(case, "$.tool_choice")
+    if difference is None:
         return None
     return Match(
-        explanation=f"{place.pointer} went from {quote(place.before, default='auto')} to "
-        f"{quote(place.after, default='auto')}; tools and system stay cached, the messages do not.",
+        explanation=f"{difference.pointer} went from {quote(difference.before, default='auto')} to "
+        f"{quote(difference.after, default='auto')}; tools and system stay cached, the messages do not.",
         confidence=case.proof,
-        pointer=place.pointer,
+        pointer=difference.pointer,
     )
 
 

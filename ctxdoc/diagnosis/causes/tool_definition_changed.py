@@ -27,14 +27,14 @@ def _match(case: Case) -> Match | None:
         return None
     if sorted(tool_data(case.before)) == sorted(tool_data(case.after)):
         return None
-    place = change.place
+    difference = change.difference
     moved = ", and tools moved" if tool_names(case.before) != tool_names(case.after) else ""
     return Match(
-        explanation=f"{place.pointer} changed from {quote(place.before, place.byte)} to "
-        f"{quote(place.after, place.byte)}{moved}; tools are rendered first, so the whole prompt "
+        explanation=f"{difference.pointer} changed from {quote(difference.before, difference.byte)} to "
+        f"{quote(difference.after, difference.byte)}{moved}; tools are rendered first, so the whole prompt "
         "behind it is lost.",
         confidence=case.proof,
-        pointer=place.pointer,
+        pointer=difference.pointer,
     )
 
 

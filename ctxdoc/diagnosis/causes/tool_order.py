@@ -31,7 +31,7 @@ def _match(case: Case) -> Match | None:
         explanation=f"The {len(after)} tool definitions are equal as a set, but {moved} stand at "
         "another place; tools are rendered first, so nothing behind them can be read.",
         confidence=case.proof,
-        pointer=change.place.pointer,
+        pointer=change.difference.pointer,
     )
 
 

@@ -30,7 +30,7 @@ def _match(case: Case) -> Match | None:
     return Match(
         explanation=f"The {len(two)} results or calls of one message are the same, in another order.",
         confidence=case.proof,
-        pointer=change.place.pointer,
+        pointer=change.difference.pointer,
     )
 
 

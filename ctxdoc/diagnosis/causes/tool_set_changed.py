@@ -36,7 +36,7 @@ def _match(case: Case) -> Match | None:
         explanation=f"The tools changed ({_what_changed(before, after)}); they are rendered "
         "first, so nothing behind the first one that changed can be read.",
         confidence=case.proof,
-        pointer=change.place.pointer,
+        pointer=change.difference.pointer,
     )
 
 

@@ -29,9 +29,12 @@ def _match(case: Case) -> Match | None:
     elif change is None:
         text = "The counters do not fit what the requests show, and no rule explains it."
     else:
-        place = change.place
-        before, after = quote(place.before, place.byte), quote(place.after, place.byte)
-        text = f"{place.pointer} went from {before} to {after}."
+        difference = change.difference
+        before, after = (
+            quote(difference.before, difference.byte),
+            quote(difference.after, difference.byte),
+        )
+        text = f"{difference.pointer} went from {before} to {after}."
     return Match(explanation=text, confidence=case.proof, pointer=case.where)
 
 

@@ -76,17 +76,17 @@ def _comparison_json(comparison: Comparison | None) -> Json:
     }
 
 
-def _place_json(place: Difference | None, excerpts: bool) -> dict[str, Json]:
+def _place_json(difference: Difference | None, excerpts: bool) -> dict[str, Json]:
     """Where the requests first differ, with text of both sides if that is asked for."""
     names = ("section", "json_path", "byte", "before", "after")
-    if place is None:
+    if difference is None:
         return {**dict.fromkeys(names), "section": str(Section.NONE)}
     return {
-        "section": str(place.section),
-        "json_path": place.pointer,
-        "byte": place.byte,
-        "before": excerpt(place.before, place.byte) if excerpts else None,
-        "after": excerpt(place.after, place.byte) if excerpts else None,
+        "section": str(difference.section),
+        "json_path": difference.pointer,
+        "byte": difference.byte,
+        "before": excerpt(difference.before, difference.byte) if excerpts else None,
+        "after": excerpt(difference.after, difference.byte) if excerpts else None,
     }
 
 

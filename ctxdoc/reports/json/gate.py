@@ -55,7 +55,7 @@ def _number(value: Value | None, unit: str) -> Json:
 
 
 def _breach_json(breach: Breach, excerpts: bool) -> Json:
-    place = breach.place
+    difference = breach.difference
     return {
         "cause": breach.cause.id,
         "title": breach.cause.title,
@@ -65,10 +65,10 @@ def _breach_json(breach: Breach, excerpts: bool) -> Json:
         "fix": breach.advice or breach.cause.fix,
         "source": breach.source,
         "line": breach.line,
-        "json_path": place.pointer if place else None,
-        "byte": place.byte if place else None,
-        "before": excerpt(place.before, place.byte) if place and excerpts else None,
-        "after": excerpt(place.after, place.byte) if place and excerpts else None,
+        "json_path": difference.pointer if difference else None,
+        "byte": difference.byte if difference else None,
+        "before": excerpt(difference.before, difference.byte) if difference and excerpts else None,
+        "after": excerpt(difference.after, difference.byte) if difference and excerpts else None,
         "requests": list(breach.requests),
         "surroundings": list(breach.surroundings),
         "lost_tokens": breach.tokens,

@@ -73,8 +73,8 @@ class _Reader:
         _note_answers(calls)
         if self.walk.one_scope:
             # The scope then says nothing, and a made-up request beside the recorded ones has none.
-            calls = [replace(call, place=()) for call in calls]
-            around = [(index, replace(call, place=())) for index, call in around]
+            calls = [replace(call, scope=()) for call in calls]
+            around = [(index, replace(call, scope=())) for index, call in around]
         if not calls:
             raise NoRequestError(
                 "no request of the log can be simulated",
@@ -158,7 +158,7 @@ class _Reader:
             tariff=tariff_of(request),
             at=lookup.at,
             began=lookup.began,
-            place=lookup.scope,
+            scope=lookup.scope,
             scale=1.0 if exchange.sizes.ratio is None else exchange.sizes.ratio,
             output=_output_of(request),
             reported=exchange.usage,
@@ -195,7 +195,7 @@ class _Reader:
             rule=find_model(request.model),
             tariff=tariff_of(request),
             at=request.at,
-            place=request.place,
+            scope=request.scope,
             output=usage.output,
             reported=usage,
             beside=_beside(request),

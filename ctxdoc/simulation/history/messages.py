@@ -126,7 +126,7 @@ class Call(Struct, frozen=True, eq=False, kw_only=True, gc=False):
     tariff: Tariff
     at: datetime | None = None
     began: datetime | None = None
-    place: tuple[tuple[str, str], ...] = ()
+    scope: tuple[tuple[str, str], ...] = ()
     scale: float = 1.0
     """Tokens per unit of weight, as the counters of the conversation have shown."""
     output: int | None = None

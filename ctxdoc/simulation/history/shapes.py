@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw
 
-from ctxdoc.request.request import Body, Marked
+from ctxdoc.request.request import Body, MarkedMessage
 
 
 class Shapes:
@@ -29,8 +29,8 @@ class Shapes:
         return found
 
 
-def _plain(message: Raw | bytes | Marked) -> bytes:
-    return message.plain if isinstance(message, Marked) else bytes(message)
+def _plain(message: Raw | bytes | MarkedMessage) -> bytes:
+    return message.plain if isinstance(message, MarkedMessage) else bytes(message)
 
 
 def _is_message(message: bytes) -> bool:
