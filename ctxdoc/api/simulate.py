@@ -24,11 +24,13 @@ from ctxdoc.outputs.report import Report
 from ctxdoc.reports.simulate import simulate_report
 from ctxdoc.reports.strategy_curves import pictures_of
 from ctxdoc.request.log import Log
+from ctxdoc.simulation.choice import MAX_UNSEEN
 from ctxdoc.simulation.compare import Comparison
+from ctxdoc.simulation.defaults import fitted_all
 from ctxdoc.simulation.emit import iter_lines
 from ctxdoc.simulation.history.from_log import recorded_session
 from ctxdoc.simulation.history.from_numbers import made_session
-from ctxdoc.simulation.question import Question, option_of, question_of, shape_of
+from ctxdoc.simulation.question import Question, option_of, question_of, shape_of, share_of
 from ctxdoc.simulation.run import Simulation
 
 if TYPE_CHECKING:
@@ -107,7 +109,8 @@ class SimulationOutcome(Outcome, frozen=True, kw_only=True, dict=True):
 
         Raises InputError unless there is one, under a placement that a request can carry.
         """
-        specs = self.question.emitted()
+        # With the marks of its row.
+        (specs,) = fitted_all(self.comparison.session, [self.question.emitted()])
         return b"".join(iter_lines(self.simulation, specs, self.question.placement))
 
 
@@ -117,6 +120,7 @@ def simulate(
     placement: Names = (),
     sweep: Names = (),
     optimize: Names = (),
+    max_unseen: float | str = MAX_UNSEEN,
     prefix: int | None = None,
     per_turn: int | None = None,
     turns: int | None = None,
@@ -137,7 +141,8 @@ def simulate(
     Either logs, or a made-up session, of which turn k sends prefix + per_turn·k tokens: numbers are tokens,
     `gap` is seconds between two requests, `tool_share` runs from 0 to 1. `strategy`, `placement`, `sweep` and
     `optimize` are one text or several, as the options take them; without a strategy all that apply are
-    compared. `verbose` lists what the model would not see in report and document.
+    compared. `max_unseen` is the share of the history that a way may hide and still be a choice, 0.1 or "10%".
+    `verbose` lists what the model would not see in report and document.
 
     Raises InputError for what cannot be read or makes no session, UnknownNameError for a name that there is
     not, NoRequestError where no request can be simulated.
@@ -147,7 +152,13 @@ def simulate(
     """
     check_model(model)
     # Before anything is read: a misspelled strategy is told at once, not after a gigabyte.
-    question = question_of(*map(several, (strategy, placement, sweep, optimize)))
+    question = question_of(
+        several(strategy),
+        several(placement),
+        several(sweep),
+        several(optimize),
+        share_of(max_unseen, "--max-unseen"),
+    )
     numbers = {
         "prefix": prefix,
         "per_turn": per_turn,

@@ -88,6 +88,14 @@ def simulate(
             show_default=False,
         ),
     ] = None,
+    max_unseen: Annotated[
+        str,
+        typer.Option(
+            "--max-unseen",
+            metavar="SHARE",
+            help="Hide at most this much of the history: 10%, or 0.1; 0 takes nothing from the model.",
+        ),
+    ] = "10%",
     prefix: Annotated[
         int | None,
         typer.Option(
@@ -159,6 +167,7 @@ def simulate(
       ctxdoc simulate agent.jsonl --strategy clear:trigger=60k,keep=3 --strategy offload+compact
       ctxdoc simulate agent.jsonl --sweep clear.trigger=40k,80k --sweep clear.keep=1,3,5
       ctxdoc simulate agent.jsonl --optimize compact.trigger --plot curve.png
+      ctxdoc simulate agent.jsonl --max-unseen 25%
       ctxdoc simulate agent.jsonl --strategy offload --emit offloaded.jsonl
       ctxdoc simulate --prefix 8000 --per-turn 1500 --turns 60
     """

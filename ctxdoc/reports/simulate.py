@@ -21,13 +21,12 @@ from ctxdoc.reports.strategy_tables import (
     is_left_out,
     points_table,
     strategy_records,
-    strategy_table,
+    strategy_tables,
     unseen_tables,
 )
 from ctxdoc.reports.strategy_verdict import choice_rows, first_rows, simulate_headline
 from ctxdoc.simulation.compare import Comparison
 from ctxdoc.simulation.history.messages import Call
-from ctxdoc.simulation.result import Result
 
 SHOWN_MODELS = 4
 QUALITY = (
@@ -78,10 +77,13 @@ def _notes(title: str, lines: Iterable[str]) -> Iterator[Part]:
 
 
 def _tables(comparison: Comparison) -> Iterator[Part]:
-    yield strategy_table(comparison)
+    yield from strategy_tables(comparison)
     idle = [label_of(row) for row in comparison.own_rows if is_left_out(row, comparison)]
     if idle:
         yield Fields((Line("", f"no effect here, a mark is never reached: {'; '.join(idle)}"),))
+    for index, texts in comparison.same.items():
+        name = label_of(comparison.rows[index])
+        yield Fields((Line("", f"sends the same as {name}: {'; '.join(texts)}"),))
     yield from map(points_table, comparison.found)
     if comparison.forms:
         yield forms_table(comparison.forms)
@@ -110,11 +112,12 @@ def _assumed(comparison: Comparison) -> Iterator[str]:
             "the session is small: the usual marks (100k, 150k) would never be reached, so they are "
             "set to shares of its largest prompt"
         )
-    if any(_is_offload(row) for row in comparison.rows):
-        yield "offload: nothing is read again unless offload:reread=SHARE says so"
+    if any(row.lost for row in comparison.rows):
+        yield "nothing that is gone is read again, unless offload:reread=SHARE or +reread:share=SHARE says so"
     yield (
-        "moved: sent before, and again behind a change; unseen: recorded, and missing at some request; "
-        "pays: the request from which it is cheaper in all, to the end"
+        "moved: sent before, and again behind a change; unseen: share of the history that is missing at "
+        "some request; rereads: it pays while less than that share of what is gone is read again; pays: "
+        "the request from which it is cheaper in all, to the end"
     )
 
 
@@ -123,10 +126,6 @@ def _prices_text(calls: Sequence[Call]) -> str:
     days = sorted({call.tariff.day for call in calls})
     span = f"{days[0]}" if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
     return f"prices of {_few(models)} as of {span}"
-
-
-def _is_offload(row: Result) -> bool:
-    return any(spec.definition.id == "offload" for spec in row.specs)
 
 
 def _few(names: Sequence[str]) -> str:

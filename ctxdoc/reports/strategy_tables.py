@@ -22,6 +22,7 @@ from ctxdoc.reports.blocks import first_line
 from ctxdoc.reports.json.simulate import parameters_json, row_json
 from ctxdoc.reports.strategy_label import label_of
 from ctxdoc.request.codec import Json
+from ctxdoc.simulation.choice import BreakEven
 from ctxdoc.simulation.compare import Comparison
 from ctxdoc.simulation.laws import Form
 from ctxdoc.simulation.result import Lost, Result
@@ -39,18 +40,44 @@ def is_left_out(row: Result, comparison: Comparison) -> bool:
     return row is not comparison.against_keep(row) and row.is_idle
 
 
-def strategy_table(comparison: Comparison) -> Table:
-    """The table of all strategies, the cheapest first."""
-    shown = [row for row in comparison.rows if not is_left_out(row, comparison)]
-    rows = sorted(shown, key=by_cost)
-    several = len({row.placement.id for row in rows}) > 1
+def strategy_tables(comparison: Comparison) -> Iterator[Table]:
+    """The strategies, the cheapest first: those that hide no more than the limit, and below them the others."""
+    every = (*comparison.rows, *comparison.as_sent)
+    shown = [row for row in every if _is_shown(row, comparison)]
+    within = [row for row in shown if comparison.is_within(row)]
+    beyond = [row for row in shown if not comparison.is_within(row)]
+    yield _strategy_table(within, comparison, "")
+    if beyond:
+        limit = share_text(comparison.max_unseen, 1)
+        yield _strategy_table(beyond, comparison, f"These hide more than {limit} of the history")
+
+
+def _is_shown(row: Result, comparison: Comparison) -> bool:
+    """Whether a row says something of its own; how it was sent does where that costs otherwise."""
+    if any(row is each for each in comparison.as_sent):
+        return _is_apart(row, comparison.keep)
+    return not is_left_out(row, comparison)
+
+
+WORTH_A_ROW = Decimal("0.005")
+"""Share of the cost from which on other breakpoints or lifetimes have a row."""
+
+
+def _is_apart(row: Result, keep: Result) -> bool:
+    one, two = row.cost, keep.cost
+    return one is not None and two is not None and abs(one - two) > WORTH_A_ROW * two
+
+
+def _strategy_table(rows: Sequence[Result], comparison: Comparison, title: str) -> Table:
+    against = "± keep" if comparison.recorded is None else "± sent"
     return Table(
-        title="",
+        title=title,
         columns=(
-            "strategy", "input", "read", "cost", "± keep", "no cache", "± keep", "moved", "unseen", "pays",
+            "strategy", "input", "read", "cost", against, "no cache", "± keep", "moved", "unseen", "rereads",
+            "pays",
         ),
-        rows=tuple(tuple(_cells(row, comparison, several)) for row in rows),
-        optional=(6, 5, 7, 2, 1, 8),
+        rows=tuple(tuple(_cells(row, comparison)) for row in sorted(rows, key=by_cost)),
+        optional=(6, 5, 7, 2, 1, 10),
     )  # fmt: skip
 
 
@@ -59,27 +86,38 @@ def by_cost(row: Result) -> tuple[bool, Decimal]:
     return row.cost is None, row.cost or Decimal(0)
 
 
-def _cells(row: Result, comparison: Comparison, several: bool) -> Iterator[str]:
-    keep = comparison.against_keep(row)
+def _cells(row: Result, comparison: Comparison) -> Iterator[str]:
+    keep, sent = comparison.against_keep(row), comparison.sent
     same = row is keep
-    name = label_of(row) + (f" @{row.placement.id}" if several else "")
+    own = row.placement is comparison.placement
+    name = label_of(row) + ("" if own else f" @{row.placement.id}")
     yield name + (f" (+{counted(row.extra_calls, 'call')})" if row.extra_calls else "")
     yield short_text(row.usage.input)
     yield share_text(row.usage.cache_read, row.usage.input)
     yield money_text(row.cost)
-    yield "-" if same else change_text(row.cost, keep.cost)
+    yield "-" if row is sent else change_text(row.cost, sent.cost)
     yield money_text(row.cost_without_cache)
     yield "-" if same else change_text(row.cost_without_cache, keep.cost_without_cache)
     yield short_text(row.rewritten_tokens)
-    yield short_text(row.lost_tokens)
+    yield share_text(row.lost_tokens, comparison.history_tokens) if row.lost else "0"
+    yield reread_text(comparison.break_even(row))
     pays = None if same else row.overtaken_at(keep)
     yield "-" if pays is None else str(pays)
+
+
+def reread_text(found: BreakEven | None) -> str:
+    """Up to which share of rereads a row pays."""
+    if found is None or found.share == 0:
+        return "-"
+    return "all" if found.share is None else f"<{share_text(found.share, 1)}"
 
 
 def points_table(found: Optimum) -> Table:
     """The values that were tried; of many, those around the best."""
     best = found.best
     title = "Tried: " + " × ".join(map(str, found.targets))
+    if found.held:
+        title += f" (held: {', '.join(found.held)})"
     if found.is_flat:
         title += ": it makes no difference"
     return Table(
@@ -92,7 +130,7 @@ def points_table(found: Optimum) -> Table:
                 short_text(point.row.usage.input),
                 share_text(point.row.usage.cache_read, point.row.usage.input),
                 short_text(point.row.lost_tokens),
-                "cheapest" if point is best and not found.is_flat else "",
+                found.word if point is best and not found.is_flat else "",
             )
             for point in _points_to_show(found)
         ),

@@ -10,6 +10,7 @@ from ctxdoc.outputs.numbers import (
     change_text,
     counted,
     money_text,
+    share_text,
 )
 from ctxdoc.outputs.report import Headline
 from ctxdoc.outputs.report import Row as Line
@@ -19,52 +20,47 @@ from ctxdoc.simulation.result import Result
 
 
 def simulate_headline(comparison: Comparison) -> Headline:
-    """The headline of a simulation."""
-    keep = comparison.keep
-    text = f"{counted(keep.requests, 'request')}{_cheapest_text(comparison)}"
+    """The headline of a simulation: what was paid, and the two ways to pay less."""
+    text = f"{counted(comparison.keep.requests, 'request')}{_choice_text(comparison)}"
     under = f"under {comparison.placement.id} breakpoints ({comparison.placement.title})"
     return Headline("SIMULATED", "plain", text, under)
 
 
-def _cheapest_text(comparison: Comparison) -> str:
-    keep, best, recorded = comparison.keep, comparison.best, comparison.recorded
-    if keep.cost is None:
+def _choice_text(comparison: Comparison) -> str:
+    sent, whole, within = comparison.sent, comparison.best_whole, comparison.best_within
+    if sent.cost is None:
         return "; the model has no price"
-    if best is None or best.cost is None:
+    if comparison.best is None:
         return "; no prompt fits the window"
-    paid = recorded.cost if recorded is not None else None
-    # Other breakpoints alone may save more than any strategy: then that comes first.
-    if paid is not None and abs(paid - keep.cost) > WORTH_SAYING * paid:
-        text = _moved_text(comparison, paid, keep.cost, best.cost)
-    elif best is not keep and best.cost < keep.cost:
-        text = (
-            f": {named(best, comparison)} is cheapest, {money_text(best.cost)} instead of "
-            f"{money_text(keep.cost)} ({_change(best.cost, keep.cost)})"
-        )
+    how = "as sent" if comparison.recorded is not None else "with everything kept"
+    text = f", {money_text(sent.cost)} {how}"
+    if whole is None:
+        text += "; no way that shows the model everything fits the window"
     else:
-        text = f": keeping everything is cheapest, {money_text(keep.cost)}"
-    return text + _dearer_text(comparison, keep.cost)
+        text += f"; with nothing hidden {_priced_text(whole, comparison)}"
+    if within is not None and within is not whole:
+        limit = share_text(comparison.max_unseen, 1)
+        text += f"; hiding at most {limit}, {_priced_text(within, comparison)}"
+    return text
 
 
-def _moved_text(comparison: Comparison, paid: Decimal, kept: Decimal, least: Decimal) -> str:
-    """What other breakpoints save, and what a strategy saves with them."""
-    keep, best = comparison.keep, comparison.best
-    text = (
-        f": {money_text(paid)} with the breakpoints as sent; {keep.placement.id} ones alone "
-        f"{money_text(kept)} ({_change(kept, paid)})"
-    )
-    if best is None or best is keep or least >= kept:
-        return text
-    return text + f", with {label_of(best)} {money_text(least)} ({_change(least, paid)})"
+def _priced_text(row: Result, comparison: Comparison) -> str:
+    """A way, what it costs, and how that differs from what was sent."""
+    sent = comparison.sent
+    if row.cost is None or sent.cost is None or _is_as_good(row, sent):
+        return "that is the cheapest"
+    change = _change(row.cost, sent.cost)
+    return f"{named(row, comparison)} {money_text(row.cost)} ({change})"
 
 
-def _dearer_text(comparison: Comparison, kept: Decimal) -> str:
-    others = [row for row in comparison.own_rows if row is not comparison.keep and not row.is_idle]
-    dearer = sum((row.cost or 0) > kept for row in others)
-    return f"; {dearer} of {len(others)} cost more than keeping everything" if dearer else ""
+def _is_as_good(row: Result, sent: Result) -> bool:
+    """Whether a way saves nothing that is worth a word."""
+    if row is sent or row.cost is None or sent.cost is None:
+        return True
+    return row.name == "keep" and abs(row.cost - sent.cost) <= WORTH_SAYING * sent.cost
 
 
-WORTH_SAYING = Decimal("0.01")
+WORTH_SAYING = Decimal("0.005")
 """Share of the cost from which on a difference is worth a word in the headline."""
 
 
@@ -90,8 +86,8 @@ def first_rows(comparison: Comparison, logs: Sequence[str]) -> Iterator[Line]:
 
 
 def choice_rows(comparison: Comparison, logs: Sequence[str]) -> Iterator[Line]:
-    """Lines on what was recorded, on the cheapest strategies, and on what is no choice."""
-    yield from _recorded_rows(comparison)
+    """Lines on what was sent, on the cheapest ways, and on what is no choice."""
+    yield from _sent_rows(comparison)
     yield from _cheapest_rows(comparison, logs)
     for row in comparison.cheaper_as_written:
         why = "; ".join(row.warnings) or "the API may refuse it"
@@ -103,47 +99,79 @@ def choice_rows(comparison: Comparison, logs: Sequence[str]) -> Iterator[Line]:
     yield from _growth_rows(comparison)
 
 
-def _recorded_rows(comparison: Comparison) -> Iterator[Line]:
-    keep, recorded, billed = comparison.keep, comparison.recorded, comparison.billed
-    if recorded is not None:
+def _sent_rows(comparison: Comparison) -> Iterator[Line]:
+    baseline = comparison.baseline
+    if baseline is None:
+        return
+    text = f"{money_text(baseline.row.cost)} simulated as sent"
+    if baseline.billed is None:
+        text += "; not every request has counters, so that there is no bill to hold it against"
+    else:
+        text += f", {money_text(baseline.billed)} billed"
+        if baseline.reasons:
+            text += f" ({change_text(baseline.row.cost, baseline.billed)})"
+    yield Line("Sent", text)
+    for reason in baseline.reasons[:SHOWN_REASONS]:
+        more = "more" if reason.cost > 0 else "less"
         yield Line(
-            "Recorded",
-            f"{money_text(recorded.cost)} with the breakpoints as sent{_billed_text(comparison)}; "
-            f"{keep.placement.id} ones {money_text(keep.cost)} "
-            f"({change_text(keep.cost, recorded.cost)})",
+            "",
+            f"{money_text(abs(reason.cost))} {more} was billed for {counted(reason.requests, 'request')}: "
+            f"{reason.text}",
         )
-    elif billed is not None:
-        yield Line(
-            "Recorded", f"{money_text(billed)} billed; where its breakpoints stood is not known"
-        )
+    for row in comparison.as_sent:
+        if row is not baseline.row and row.cost is not None and baseline.row.cost is not None:
+            change = _change(row.cost, baseline.row.cost)
+            if row.cost < baseline.row.cost:
+                yield Line(
+                    "Lifetime",
+                    f"{row.placement.title}: {money_text(row.cost)} ({change}), and nothing else is changed",
+                )
 
 
-def _billed_text(comparison: Comparison) -> str:
-    """The bill beside the simulated cost, so that a reader can check the one by the other."""
-    if comparison.billed is None:
-        return ""
-    beside = ""
-    if comparison.beside:
-        what = f"{money_text(comparison.beside)} for compaction passes and searches"
-        beside = f", of it {what}, which no row has"
-    return f" (billed {money_text(comparison.billed)}{beside})"
+SHOWN_REASONS = 3
 
 
 def _cheapest_rows(comparison: Comparison, logs: Sequence[str]) -> Iterator[Line]:
-    keep, best, whole = comparison.keep, comparison.best, comparison.best_whole
-    if best is not None and best is not keep:
-        unseen = _unseen_text(best, comparison)
-        text = f"{named(best, comparison)}: {money_text(best.cost)}{unseen}"
-        yield Line("Cheapest", text, strong=True)
-        # Standard input cannot be read again, and --verbose lists the usual placement only.
-        if logs and "-" not in logs and best.placement is comparison.placement:
-            chosen = shlex.join([*logs, "--strategy", best.text])
-            yield Line("", f"ctxdoc simulate {chosen} --verbose", is_command=True)
-    if whole is not None and whole is not best:
+    whole, within, best = comparison.best_whole, comparison.best_within, comparison.best
+    if whole is not None:
+        yield Line("Complete", f"nothing is taken from the model: {_way_text(whole, comparison)}")
+    limit = share_text(comparison.max_unseen, 1)
+    if within is not None and within is not whole:
+        yield Line("Choice", f"hides at most {limit}: {_way_text(within, comparison)}", strong=True)
+        yield from _command_rows(within, comparison, logs)
+    elif comparison.max_unseen:
         yield Line(
-            "Complete",
-            f"with nothing taken from the model: {named(whole, comparison)}, {money_text(whole.cost)}",
+            "Choice", f"nothing that hides at most {limit} of the history costs less than that"
         )
+    if best is not None and best is not within and best is not whole:
+        yield Line("Beyond", f"the lowest number: {_way_text(best, comparison)}")
+        yield from _command_rows(best, comparison, logs)
+
+
+def _way_text(row: Result, comparison: Comparison) -> str:
+    sent = comparison.sent
+    text = f"{named(row, comparison)}, {money_text(row.cost)}"
+    if row is not sent and row.cost is not None and sent.cost is not None:
+        text += f" ({_change(row.cost, sent.cost)})"
+    return text + _unseen_text(row, comparison) + _reread_text(row, comparison)
+
+
+def _reread_text(row: Result, comparison: Comparison) -> str:
+    """Up to which share of rereads it pays."""
+    found = comparison.break_even(row)
+    if found is None or found.share == 0:
+        return ""
+    if found.share is None:
+        return "; pays even if all of it is read again"
+    return f"; pays while less than {share_text(found.share, 1)} is read again"
+
+
+def _command_rows(row: Result, comparison: Comparison, logs: Sequence[str]) -> Iterator[Line]:
+    """How to see what a way hides."""
+    # Standard input cannot be read again, and --verbose lists the usual placement only.
+    if row.lost and logs and "-" not in logs and row.placement is comparison.placement:
+        chosen = shlex.join([*logs, "--strategy", row.text])
+        yield Line("", f"ctxdoc simulate {chosen} --verbose", is_command=True)
 
 
 def _growth_rows(comparison: Comparison) -> Iterator[Line]:
@@ -165,9 +193,12 @@ def _unseen_text(row: Result, comparison: Comparison) -> str:
     """What of the history the model would not have."""
     if not row.lost:
         return ""
-    share = f"{row.lost_tokens:,} of {comparison.history_tokens:,} tokens of history"
+    share = (
+        f"{share_text(row.lost_tokens, comparison.history_tokens)} of the history "
+        f"({row.lost_tokens:,} tokens)"
+    )
     edits = [spec.definition.edits for spec in row.specs]
     if not any(edits):
-        return f"; {share} are never shown to the model, unless it reads them again"
-    later = "are taken from the model later" if all(edits) else "are never shown, or taken later"
+        return f"; {share} is never shown to the model"
+    later = "is taken from the model later" if all(edits) else "is never shown, or taken later"
     return f"; {share} {later}"

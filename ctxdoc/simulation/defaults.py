@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
 from ctxdoc.simulation.history.messages import Session
-from ctxdoc.simulation.result import Result
-from ctxdoc.simulation.run import Simulation
 from ctxdoc.simulation.search import room_of
 from ctxdoc.simulation.strategies import STRATEGIES, Measure, Parameter, Spec, made
 from ctxdoc.simulation.strategies.offload import PAYLOADS
@@ -22,18 +20,24 @@ SUMMARY_SHARE = 0.1
 """What a summary has, of what the largest prompt of a small session has beyond tools and system prompt."""
 
 
-def usual_for(simulation: Simulation, keep: Result) -> Iterator[tuple[Spec, ...]]:
+def usual_for(session: Session) -> Iterator[tuple[Spec, ...]]:
     """The usual strategies. Where the session is too small for their marks, these are set anew."""
-    session = simulation.session
-    marks = _Marks.of(session, is_small=is_small(keep))
     texts = [
         f"{definition.id}:{parameters}"
         for definition in STRATEGIES
         for parameters in definition.usual
         if definition.applies(session)
     ]
-    for text in (*texts, *JOINED):
-        yield tuple(marks.fitted(spec) for spec in parse_specs(text))
+    yield from fitted_all(session, map(parse_specs, (*texts, *JOINED)))
+
+
+def fitted_all(
+    session: Session, asked: Iterable[tuple[Spec, ...]], but: str = ""
+) -> list[tuple[Spec, ...]]:
+    """Strategies with marks that the session reaches, where none was given; the parameter `but` is searched,
+    and left as it is."""
+    marks = _Marks.of(session)
+    return [tuple(marks.fitted(spec, but) for spec in specs) for specs in asked]
 
 
 class _Marks(Struct, frozen=True, kw_only=True):
@@ -48,18 +52,19 @@ class _Marks(Struct, frozen=True, kw_only=True):
     """Tokens of the largest one."""
 
     @classmethod
-    def of(cls, session: Session, *, is_small: bool) -> _Marks:
+    def of(cls, session: Session) -> _Marks:
         """Those of a session."""
         head, peak = room_of(session)
         payload = max(_payloads(session), default=0)
-        return cls(is_small=is_small, head=head, room=peak - head, payload=payload)
+        return cls(is_small=peak <= SMALL, head=head, room=peak - head, payload=payload)
 
-    def fitted(self, spec: Spec) -> Spec:
+    def fitted(self, spec: Spec, but: str = "") -> Spec:
         """A strategy with marks that the session reaches."""
         given = dict(spec.given)
         for parameter in spec.definition.parameters:
             value = self._value(parameter)
-            if value is not None and parameter.name not in given:
+            searched = f"{spec.definition.id}.{parameter.name}" == but
+            if value is not None and parameter.name not in given and not searched:
                 given[parameter.name] = str(value)
         return Spec(spec.definition, tuple(given.items()), made(spec.definition, given))
 
@@ -78,9 +83,9 @@ class _Marks(Struct, frozen=True, kw_only=True):
                 return None
 
 
-def is_small(keep: Result) -> bool:
+def is_small(session: Session) -> bool:
     """Whether a session stays under what the defaults of most strategies begin at."""
-    return keep.peak <= SMALL
+    return room_of(session)[1] <= SMALL
 
 
 SMALL = 150_000

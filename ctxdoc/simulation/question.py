@@ -9,7 +9,9 @@ import msgspec
 from msgspec import Struct
 
 from ctxdoc.errors import InputError
+from ctxdoc.simulation.choice import MAX_UNSEEN, REREAD
 from ctxdoc.simulation.compare import Comparison, compare
+from ctxdoc.simulation.defaults import fitted_all
 from ctxdoc.simulation.history.from_numbers import MODEL, Shape
 from ctxdoc.simulation.placements import PLACEMENTS, Placement
 from ctxdoc.simulation.run import Simulation
@@ -24,7 +26,7 @@ from ctxdoc.simulation.search import (
     sweep,
 )
 from ctxdoc.simulation.strategies import Spec
-from ctxdoc.simulation.strategies.spec import parse_specs
+from ctxdoc.simulation.strategies.spec import by_server, parse_specs
 
 TURNS = 20
 """Of a made-up session, where nothing else is said."""
@@ -41,6 +43,8 @@ class Question(Struct, frozen=True, kw_only=True):
     sweeps: tuple[Sweep, ...] = ()
     optima: tuple[tuple[Target, tuple[int, int] | None], ...] = ()
     """Each with the range to look at."""
+    max_unseen: float = MAX_UNSEEN
+    """Share of the history that a way may hide and still be a choice."""
 
     @property
     def placement(self) -> Placement:
@@ -59,7 +63,13 @@ class Question(Struct, frozen=True, kw_only=True):
             )
         if self.placement.bound:
             raise InputError("the oracle is a bound and places no breakpoints", "choose another")
-        return self.strategies[0]
+        specs = self.strategies[0]
+        if any(spec.definition.id == REREAD for spec in specs) and any(map(by_server, specs)):
+            raise InputError(
+                "what the API takes out by itself stands in no body that reread could go on from",
+                "add by=client to the strategy ahead of it",
+            )
+        return specs
 
     def answer(self, simulation: Simulation) -> Comparison:
         """The comparison over a session.
@@ -67,7 +77,7 @@ class Question(Struct, frozen=True, kw_only=True):
         Raises InputError for a search that is too large or finds nothing to vary.
         """
         found = list(self._searched(simulation))
-        return compare(simulation, self.strategies, self.placements, found)
+        return compare(simulation, self.strategies, self.placements, found, self.max_unseen)
 
     def _searched(self, simulation: Simulation) -> Iterator[Optimum]:
         """All sweeps as one grid, then each optimum by itself."""
@@ -75,9 +85,13 @@ class Question(Struct, frozen=True, kw_only=True):
         if self.sweeps:
             # Values of one strategy may hang on those of another, so that sweeps make one grid.
             base = base_of(self.strategies, [each.target for each in self.sweeps])
+            (base,) = fitted_all(simulation.session, [base])
             yield sweep(simulation, base, self.sweeps, place)
         for target, ends in self.optima:
-            yield optimum(simulation, base_of(self.strategies, [target]), target, ends, place)
+            base = base_of(self.strategies, [target])
+            # What is not searched stands where the table has it.
+            (base,) = fitted_all(simulation.session, [base], but=str(target))
+            yield optimum(simulation, base, target, ends, place)
 
 
 def question_of(
@@ -85,6 +99,7 @@ def question_of(
     placement: Sequence[str] = (),
     sweeps: Sequence[str] = (),
     optimize: Sequence[str] = (),
+    max_unseen: float = MAX_UNSEEN,
 ) -> Question:
     """The question in the words of the command's options.
 
@@ -95,6 +110,7 @@ def question_of(
         placements=tuple(PLACEMENTS[name] for name in placement),
         sweeps=tuple(map(parse_sweep, sweeps)),
         optima=tuple(map(parse_optimum, optimize)),
+        max_unseen=max_unseen,
     )
 
 
@@ -109,6 +125,21 @@ def shape_of(numbers: Mapping[str, int | float], model: str) -> Shape:
         )
     given = {"prefix": 0, "turns": TURNS, **numbers, "model": model or MODEL}
     return msgspec.convert(given, Shape)
+
+
+def share_of(text: float | str, option: str) -> float:
+    """A share as it is typed: 0.1 or 10%.
+
+    Raises InputError for what is none.
+    """
+    try:
+        typed = str(text).strip()
+        share = float(typed.removesuffix("%")) / (100 if typed.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise InputError(f"{option} '{text}' is no share", f"write {option} 10%, or {option} 0.1")
+    return share
 
 
 def option_of(number: str) -> str:

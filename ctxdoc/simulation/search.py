@@ -59,6 +59,12 @@ class Optimum(Struct, frozen=True):
     targets: tuple[Target, ...]
     points: tuple[Point, ...]
     """In the order of the values."""
+    held: tuple[str, ...] = ()
+    """The parameters that were not searched, as they are typed."""
+    ends: tuple[int, int] | None = None
+    """The range of an optimization."""
+    history: int = 0
+    """Tokens of the session's messages."""
 
     @property
     def best(self) -> Point | None:
@@ -67,9 +73,48 @@ class Optimum(Struct, frozen=True):
         return min(priced, key=_cost) if len(priced) == len(self.points) else None
 
     @property
+    def is_on_edge(self) -> bool:
+        """Whether the best value is an end of the range: beyond it may lie a cheaper one."""
+        best = self.best
+        return self.ends is not None and best is not None and int(best.values[0]) in self.ends
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the best leaves the model next to nothing of the conversation."""
+        best = self.best
+        return best is not None and best.row.lost_tokens > EMPTY * self.history > 0
+
+    @property
+    def word(self) -> str:
+        """What the best value is."""
+        if self.is_empty:
+            return "cheapest, but the conversation is gone"
+        return "the edge of the range" if self.is_on_edge else "cheapest"
+
+    @property
     def is_flat(self) -> bool:
         """Whether no value differs from another in what it costs."""
         return len(self.points) > 1 and len({point.row.cost for point in self.points}) == 1
+
+
+EMPTY = 0.8
+"""Share of the history that is hidden, from which on there is no conversation left."""
+
+
+def held_of(base: Sequence[Spec], targets: Sequence[Target]) -> tuple[str, ...]:
+    """What a search leaves as it is, of the parameters that are numbers of something."""
+    searched = set(map(str, targets))
+    names = [
+        (f"{spec.definition.id}.{each.name}", getattr(spec.strategy, each.name))
+        for spec in base
+        for each in spec.definition.parameters
+        if each.measure is not None
+    ]
+    return tuple(f"{name}={value}" for name, value in names if name not in searched)
+
+
+def _history_of(session: Session) -> int:
+    return size_of(session.messages)
 
 
 def _cost(point: Point) -> Decimal:
@@ -164,7 +209,8 @@ def sweep(
         for target, value in zip(targets, values, strict=True):
             specs = with_value(specs, target, value)
         points.append(Point(values, simulation.rows(specs, [placement])[0]))
-    return Optimum(targets, tuple(points))
+    held, history = held_of(base, targets), _history_of(simulation.session)
+    return Optimum(targets, tuple(points), held, history=history)
 
 
 def optimum(
@@ -197,7 +243,9 @@ def optimum(
         around = range(max(low, best - step), min(high, best + step) + 1, max(1, step // FINE))
         best = _cheapest(around, cost)
         step //= FINE
-    return Optimum((target,), tuple(tried[value] for value in sorted(tried)))
+    points = tuple(tried[value] for value in sorted(tried))
+    held, history = held_of(base, [target]), _history_of(simulation.session)
+    return Optimum((target,), points, held, (low, high), history)
 
 
 def _cheapest(values: Sequence[int], cost: Callable[[int], Decimal]) -> int:

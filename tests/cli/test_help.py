@@ -97,7 +97,10 @@ def test_surroundings_of_one_kind_share_a_name() -> None:
     [
         ("no names", "no names"),
         ("a {pictures} file", "a .png or .svg file"),
-        ("{placements}", "recorded, none, rolling, rolling_1h, automatic or oracle"),
+        (
+            "{placements}",
+            "recorded, recorded_5m, recorded_1h, none, rolling, rolling_1h, all_1h, spare, automatic or oracle",
+        ),
         ("{unknown}", "{unknown}"),
     ],
 )

@@ -23,13 +23,15 @@ EVIDENCE = ROOT / "fixtures" / "evidence"
 MADE = ("--prefix", "8000", "--per-turn", "1500", "--turns", "60", "--model", "claude-sonnet-4-6")
 KEYS = [
     "schema", "assumptions", "requests", "left_out", "recorded", "growth", "closed_forms", "rows",
-    "best", "best_row", "best_whole", "prefix_to_mend", "searches",
+    "as_sent", "best", "best_row", "best_whole", "best_whole_row", "best_whole_placement", "max_unseen",
+    "history_tokens", "best_within", "best_within_row", "front", "prefix_to_mend", "searches",
 ]  # fmt: skip
 ROW = [
     "strategy", "parameters", "placement", "requests", "extra_calls", "changed_requests", "input", "cache_read",
     "cache_write", "cache_write_1h", "uncached", "output", "cost", "cost_without_cache",
     "vs_keep_percent", "vs_keep_percent_without_cache", "rewrites", "rewritten_tokens",
     "peak_tokens", "fits_window", "lost_tokens", "unseen_tokens", "break_even_turn",
+    "vs_sent_percent", "unseen_share", "within_limit", "on_front", "rereads", "same_as",
     "unpriced_requests", "warnings",
 ]  # fmt: skip
 
@@ -72,8 +74,8 @@ def test_money_follows_from_the_counters() -> None:
 
 def test_the_text_says_what_surprises() -> None:
     text = run("simulate", *MADE).stdout.decode()
-    assert "offload" in text.splitlines()[0]
-    assert re.search(r"\d of \d+\s+cost\s+more\s+than keeping everything", text)
+    assert "with nothing hidden that is the cheapest" in " ".join(text.splitlines()[:3])
+    assert re.search(r"Beyond +the lowest number: offload", text)
     assert "is not priced" in text.replace("\n  ", " ")
     assert "w·(P + a·n)" in text
 
@@ -207,8 +209,11 @@ def test_no_row_of_the_table_loses_its_name_or_its_end(columns: str) -> None:
     text = run("simulate", LOG, COLUMNS=columns).stdout.decode()
     rows = document(LOG)["rows"]
     assert isinstance(rows, list)
-    head = next(line for line in text.splitlines() if line.lstrip().startswith("strategy "))
-    assert head.endswith("pays")
+    heads = [line for line in text.splitlines() if line.lstrip().startswith("strategy ")]
+    assert len(heads) == 2
+    for head in heads:
+        # The columns that a choice is made by are never left out.
+        assert {"cost", "sent", "unseen", "rereads"} <= set(head.split())
     for row in rows:
         if row["changed_requests"] or row["extra_calls"]:
             assert f"${Decimal(row['cost']):.4f}" in text

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.options import (
     LOG,
     document,
@@ -26,6 +28,26 @@ def test_placement_adds_rows_with_other_breakpoints() -> None:
     rows = rows_of(LOG, "--strategy", "keep", "--placement", "none", "--placement", "oracle")
     assert [row["placement"] for row in rows] == ["rolling", "none", "oracle"]
     assert rows[1]["cache_read"] == 0
+
+
+@shows("--max-unseen", "simulate")
+def test_max_unseen_is_the_share_of_the_history_that_a_choice_may_hide() -> None:
+    for typed, share in (("0", "0.0000"), ("10%", "0.1000"), ("0.6", "0.6000"), ("100%", "1.0000")):
+        found = document("simulate", LOG, "--max-unseen", typed)
+        assert found["max_unseen"] == share
+        for row in found["rows"]:
+            assert row["within_limit"] == (float(row["unseen_share"]) <= float(share))
+    whole = document("simulate", LOG, "--max-unseen", "0")
+    assert whole["best_within"] == whole["best_whole"] == "keep"
+    every = document("simulate", LOG, "--max-unseen", "1")
+    assert every["best_within"] == every["best"] == "offload"
+
+
+@pytest.mark.parametrize("typed", ["", "ten", "-1", "101%", "1.5", "nan"])
+def test_what_is_no_share_is_a_mistake_with_an_example(typed: str) -> None:
+    ended = call("simulate", LOG, "--max-unseen", typed)
+    assert ended.code == 2
+    assert "write --max-unseen 10%" in ended.err
 
 
 @shows("--sweep", "simulate")

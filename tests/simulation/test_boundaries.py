@@ -76,7 +76,7 @@ def test_a_strategy_acts_from_one_number_on(idle: str, active: str) -> None:
 def test_every_strategy_that_has_an_edge_is_on_both_sides_of_it() -> None:
     """Keeping, and facts, have none; images and thinking are tested where there are some."""
     named = {text.partition(":")[0] for pair in EDGES for text in pair}
-    others = {"keep", "inject_memory", "drop_images", "shrink_images", "clear_thinking"}
+    others = {"keep", "inject_memory", "drop_images", "shrink_images", "clear_thinking", "reread"}
     assert named | others == set(STRATEGIES.names)
 
 

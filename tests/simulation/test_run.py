@@ -26,6 +26,7 @@ from ctxdoc.prompt.segments import Segment
 from ctxdoc.providers import ModelRule
 from ctxdoc.reading.load import read_log
 from ctxdoc.request.log import Log
+from ctxdoc.simulation.baseline import OLDER
 from ctxdoc.simulation.compare import compare
 from ctxdoc.simulation.emit import iter_lines
 from ctxdoc.simulation.history.from_log import recorded_session
@@ -220,6 +221,8 @@ CHECKED = (
     "budget_window:max_tokens=4200",
     f"offload:over=300,reread=0.4+compact:trigger=3600,summary_tokens={SUMMARY}",
     "clear_thinking:by=client+trim:high=5200,low=3600",
+    "clear:trigger=4000,keep=2,by=client+reread:share=0.6",
+    f"offload:over=300+compact:trigger=3600,summary_tokens={SUMMARY}+reread:share=0.5",
 )
 
 
@@ -230,7 +233,7 @@ def test_every_strategy_is_checked() -> None:
 
 
 @pytest.mark.parametrize("text", CHECKED)
-@pytest.mark.parametrize("placement", ["recorded", "none", "rolling", "rolling_1h", "automatic"])
+@pytest.mark.parametrize("placement", [name for name in PLACEMENTS.names if name != "oracle"])
 def test_a_stand_in_that_gets_the_bodies_bills_what_is_simulated(text: str, placement: str) -> None:
     """Two calls at once, thinking, a pause beyond 5 minutes; the stand-in shares no code."""
     session = recorded(calls=lambda n: 1 + n % 2, think=True, gaps={7: 400, 11: 200})
@@ -848,9 +851,9 @@ def test_the_cheapest_of_a_search_stands_among_the_rows() -> None:
     found = sweep(
         simulation, parse_specs("trim"), [parse_sweep("trim.high=4000,6000")], PLACEMENTS["rolling"]
     )
-    comparison = compare(simulation, [parse_specs("clear")], (), [found])
+    comparison = compare(simulation, [parse_specs("clear:trigger=100000")], (), [found])
     assert [row.text for row in comparison.rows] == [
-        "keep", "clear", f"trim:high={found.best.values[0]}",  # type: ignore[union-attr]
+        "keep", "clear:trigger=100000", f"trim:high={found.best.values[0]}",  # type: ignore[union-attr]
     ]  # fmt: skip
 
 
@@ -927,7 +930,12 @@ def test_counters_alone_make_a_session() -> None:
     # Every answer of 150 is in the next prompt, and 850 of a tool result with it.
     comparison = compare(Simulation(session), [parse_specs("offload:over=800")])
     assert comparison.rows[1].lost_tokens == 7 * 850
-    assert comparison.recorded is None
+    # Kept as it was sent, it costs what was billed, but for the 9,000 tokens that were cached before.
+    assert comparison.recorded is not None
+    (reason,) = comparison.baseline.reasons  # type: ignore[union-attr]
+    assert (reason.text, reason.requests) == (OLDER, 1)
+    assert reason.cost == Decimal(9_000) * (Decimal("0.3") - Decimal("3.75")) / 10**6
+    assert comparison.recorded.cost == comparison.billed - reason.cost  # type: ignore[operator]
     assert comparison.billed == sum(
         (Decimal(9_000 + 1_000 * n) * Decimal("0.3") + 1_000 * Decimal("3.75") + 150 * 15) / 10**6
         for n in range(8)

@@ -8,6 +8,7 @@ from ctxdoc.outputs.numbers import money_json
 from ctxdoc.providers.rules import short_model_id
 from ctxdoc.reports.blocks import first_line
 from ctxdoc.request.codec import Json
+from ctxdoc.simulation.choice import BreakEven
 from ctxdoc.simulation.compare import Comparison
 from ctxdoc.simulation.laws import Form
 from ctxdoc.simulation.result import Result
@@ -19,6 +20,7 @@ SCHEMA = "ctxdoc/simulate/1"
 def simulate_json(comparison: Comparison, *, excerpts: bool) -> dict[str, Json]:
     """The whole comparison as data; the unseen blocks are listed with their first lines if asked."""
     session, best, whole = comparison.session, comparison.best, comparison.best_whole
+    within = comparison.best_within
     return {
         "schema": SCHEMA,
         "assumptions": {
@@ -34,15 +36,47 @@ def simulate_json(comparison: Comparison, *, excerpts: bool) -> dict[str, Json]:
         "recorded": {
             "billed": money_json(comparison.billed),
             "simulated": money_json(comparison.recorded.cost) if comparison.recorded else None,
+            **_apart(comparison),
         },
         "growth": _growth(comparison),
         "closed_forms": [_form(form) for form in comparison.forms],
         "rows": [row_json(row, comparison, excerpts=excerpts) for row in comparison.rows],
+        "as_sent": [row_json(row, comparison) for row in comparison.as_sent],
         "best": best.name if best else None,
-        "best_row": comparison.rows.index(best) if best else None,
+        "best_row": _index(best, comparison),
         "best_whole": whole.name if whole else None,
+        "best_whole_row": _index(whole, comparison),
+        "best_whole_placement": whole.placement.id if whole else None,
+        "max_unseen": f"{comparison.max_unseen:.4f}",
+        "history_tokens": comparison.history_tokens,
+        "best_within": within.name if within else None,
+        "best_within_row": _index(within, comparison),
+        "front": [
+            {"strategy": row.text, "placement": row.placement.id, "row": _index(row, comparison)}
+            for row in comparison.front
+        ],
         "prefix_to_mend": comparison.is_dead,
         "searches": [_found(found) for found in comparison.found],
+    }
+
+
+def _index(row: Result | None, comparison: Comparison) -> int | None:
+    """Where a row stands among the rows; there is only one of it."""
+    return next((at for at, each in enumerate(comparison.rows) if each is row), None)
+
+
+def _apart(comparison: Comparison) -> dict[str, Json]:
+    """How far the bill is from the simulation of what was sent, and why."""
+    baseline = comparison.baseline
+    if baseline is None:
+        return {"difference": None, "difference_percent": None, "reasons": []}
+    return {
+        "difference": money_json(baseline.difference),
+        "difference_percent": _percent(baseline.row.cost, baseline.billed),
+        "reasons": [
+            {"text": each.text, "requests": each.requests, "cost": money_json(each.cost)}
+            for each in baseline.reasons
+        ],
     }
 
 
@@ -74,6 +108,14 @@ def row_json(row: Result, comparison: Comparison, *, excerpts: bool = False) -> 
         "lost_tokens": row.lost_tokens,
         "unseen_tokens": row.lost_tokens,
         "break_even_turn": row.overtaken_at(keep) if row is not keep else None,
+        "vs_sent_percent": _percent(row.cost, comparison.sent.cost),
+        "unseen_share": f"{comparison.unseen_share(row):.4f}",
+        "within_limit": comparison.is_within(row),
+        "on_front": any(row is each for each in comparison.front),
+        "rereads": _rereads(comparison.break_even(row)),
+        "same_as": list(
+            comparison.same.get(_index(row, comparison) or 0, ()) if row is not keep else ()
+        ),
         "unpriced_requests": row.unpriced,
         "warnings": [{"text": text, "requests": n} for text, n in row.warnings.items()],
     }
@@ -89,6 +131,18 @@ def row_json(row: Result, comparison: Comparison, *, excerpts: bool = False) -> 
             for item in row.lost
         ]
     return found
+
+
+def _rereads(found: BreakEven | None) -> Json:
+    """Up to which share of what is gone may be read again; null where nothing that could be is gone."""
+    if found is None:
+        return None
+    return {
+        "pays_below_share": None if found.share is None else f"{found.share:.4f}",
+        "pays_at_any_share": found.share is None,
+        "payloads": found.payloads,
+        "cost_if_all": money_json(found.at_all),
+    }
 
 
 def parameters_json(row: Result) -> dict[str, str | int]:
@@ -155,4 +209,7 @@ def _found(found: Optimum) -> Json:
         ],
         "best": list(best.values) if best and not found.is_flat else None,
         "makes_no_difference": found.is_flat,
+        "held": list(found.held),
+        "on_edge": found.is_on_edge,
+        "empties_conversation": found.is_empty,
     }

@@ -20,7 +20,7 @@ from ctxdoc.replay.thread import Thread, Threads
 from ctxdoc.replay.walk import Step, Walk
 from ctxdoc.request.log import Log, Trait
 from ctxdoc.request.request import Request
-from ctxdoc.simulation.history.from_numbers import CountedThread
+from ctxdoc.simulation.history.counted_thread import CountedThread, Starts
 from ctxdoc.simulation.history.known_messages import KnownMessages, Line
 from ctxdoc.simulation.history.messages import Call, Session
 from ctxdoc.simulation.history.shapes import Shapes
@@ -58,6 +58,7 @@ class _Reader:
         self.lines: dict[Thread, Line] = {}
         self.counted: dict[str, Counted] = {}
         self.heard: dict[Thread, CountedThread] = {}
+        self.starts = Starts(log.requests)
         self.left_out: Counter[str] = Counter()
         self.by_counters = 0
         self.assumed = 0
@@ -179,9 +180,10 @@ class _Reader:
         found, fresh = self.threads.counted(step.index, session, told.thread)
         if fresh:
             name = f"of {session}, thread {told.thread}"
-            self.heard[found] = CountedThread.begin(name, usage)
+            start = self.starts.of(request.model, usage, name)
+            self.heard[found] = CountedThread.begin(name, usage, start, request.at)
         else:
-            self.heard[found].go_on(step.index, usage)
+            self.heard[found].go_on(step.index, usage, request.at)
         heard = self.heard[found]
         self.by_counters += self._is_kept(step)
         return Call(
@@ -190,7 +192,7 @@ class _Reader:
             head=heard.head,
             line=heard.line,
             count=len(heard.line),
-            marks=(),
+            marks=heard.marks(),
             root=find_model(request.model).id,
             rule=find_model(request.model),
             tariff=tariff_of(request),

@@ -13,7 +13,6 @@ from ctxdoc.pricing.tariff import Tariff
 from ctxdoc.prompt.settings import system_block
 from ctxdoc.providers import find_model
 from ctxdoc.request.codec import Json
-from ctxdoc.request.usage import Usage
 from ctxdoc.simulation.history.edit import made_message, text_block
 from ctxdoc.simulation.history.messages import Call, Head, Message, Session
 
@@ -173,38 +172,3 @@ def chat(turn: int, reply: int, said: int) -> Iterator[Message]:
     yield made_message(
         {"role": "user", "content": [text_block(f"[question {turn}]")]}, [said], 2 * turn + 1
     )
-
-
-class CountedThread(Struct):
-    """A thread of which the log has counters only, as its messages are made up."""
-
-    name: str
-    """What nobody else shares: nothing tells that two threads begin alike."""
-    head: Head
-    line: list[Message]
-    last: int = 0
-    output: int = 0
-
-    @classmethod
-    def begin(cls, name: str, usage: Usage) -> CountedThread:
-        """The first prompt counts as fixed: nothing tells what is in it."""
-        opening = made_message({"role": "user", "content": [text_block("[task]")]}, [0])
-        return cls(name, plain_head(usage.input, name), [opening], usage.input, usage.output)
-
-    def go_on(self, turn: int, usage: Usage) -> None:
-        """One more request: what came to the prompt is the answer before it and a tool result."""
-        added = usage.input - self.last
-        if added < 0:
-            self._fall(turn, usage)
-        else:
-            reply = min(self.output, added)
-            self.line += exchange(turn, reply, added - reply, 0)
-        self.last, self.output = usage.input, usage.output
-
-    def _fall(self, turn: int, usage: Usage) -> None:
-        """The prompt fell: a summary stands in the place of the history."""
-        if usage.input < self.head.size:
-            self.head = plain_head(usage.input, f"{self.name}, {turn}")
-        told = text_block(f"[summary {turn}]")
-        rest = usage.input - self.head.size
-        self.line = [made_message({"role": "user", "content": [told]}, [rest])]

@@ -13,7 +13,7 @@ from ctxdoc.prompt.segments import Segment
 from ctxdoc.replay.bound import BlockSizes, block_of
 from ctxdoc.replay.measure import MeasuredRequest, is_whole
 from ctxdoc.request import codec
-from ctxdoc.simulation.history.messages import Head, Message, Place, message_of
+from ctxdoc.simulation.history.messages import BreakpointAt, Head, Message, message_of
 
 
 class Line(Struct):
@@ -43,7 +43,9 @@ class KnownMessages:
         self._heads: dict[tuple[object, ...], Head] = {}
         self._sizes = BlockSizes()
 
-    def take(self, exchange: MeasuredRequest, thread: Line) -> tuple[Head, tuple[Place, ...]]:
+    def take(
+        self, exchange: MeasuredRequest, thread: Line
+    ) -> tuple[Head, tuple[BreakpointAt, ...]]:
         """Puts a request's messages into its thread's line; its head and its breakpoints."""
         prefix = exchange.prefix
         start = len(prefix.segments) - len(prefix.row)
@@ -150,11 +152,11 @@ def _ends_of(segments: Sequence[Segment], start: int) -> Iterator[int]:
         yield len(segments)
 
 
-def _places(exchange: MeasuredRequest, start: int, ends: Sequence[int]) -> Iterator[Place]:
+def _places(exchange: MeasuredRequest, start: int, ends: Sequence[int]) -> Iterator[BreakpointAt]:
     for mark in exchange.prefix.marks:
         if mark.index < start:
-            yield Place(0, mark.index, mark.ttl)
+            yield BreakpointAt(0, mark.index, mark.ttl)
             continue
         message = bisect_right(ends, mark.index - start)
         first = ends[message - 1] if message else 0
-        yield Place(len(ends) - message, mark.index - start - first, mark.ttl)
+        yield BreakpointAt(len(ends) - message, mark.index - start - first, mark.ttl)

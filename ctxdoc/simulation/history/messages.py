@@ -97,7 +97,7 @@ class Head(Struct, frozen=True, eq=False, gc=False):
     size: int
 
 
-class Place(Struct, frozen=True, gc=False):
+class BreakpointAt(Struct, frozen=True, gc=False):
     """Where a recorded breakpoint stands: a block of the head, or of a message counted from the last."""
 
     message: int
@@ -118,7 +118,7 @@ class Call(Struct, frozen=True, eq=False, kw_only=True, gc=False):
     """The messages of the thread; later requests add to it."""
     count: int
     """How many of them this request sends."""
-    marks: tuple[Place, ...]
+    marks: tuple[BreakpointAt, ...]
     """The breakpoints as they were sent."""
     root: str
     """The model that entries belong to."""

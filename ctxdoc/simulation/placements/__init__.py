@@ -8,7 +8,18 @@ from ctxdoc.simulation.placements.base import Placement
 PLACEMENTS: Registry[Placement] = Registry(
     "ctxdoc.simulation.placements",
     "PLACEMENT",
-    ("recorded", "none", "rolling", "rolling_1h", "automatic", "oracle"),
+    (
+        "recorded",
+        "recorded_5m",
+        "recorded_1h",
+        "none",
+        "rolling",
+        "rolling_1h",
+        "all_1h",
+        "spare",
+        "automatic",
+        "oracle",
+    ),
     "placement",
 )
 

@@ -20,6 +20,8 @@ class Placement(Struct, frozen=True, kw_only=True):
     """The breakpoints of a prompt, from the first block to the last."""
     top_level: bool = False
     """Whether the body asks for it as a whole, and no block is marked."""
+    as_sent: bool = False
+    """Whether breakpoints stand where the log has them."""
     bound: bool = False
     """Whether it is no placement but the bound of what any can reach."""
 

@@ -33,4 +33,4 @@ def _places(prompt: Prompt) -> Iterator[tuple[int | None, str]]:
             yield last_block(prompt, min(start + mark.block + 1, end)), mark.ttl
 
 
-PLACEMENT = Placement(id="recorded", title="as they were sent", place=_place)
+PLACEMENT = Placement(id="recorded", title="as they were sent", place=_place, as_sent=True)

@@ -32,6 +32,7 @@ STRATEGIES: Registry[Definition] = Registry(
         "inject_memory",
         "last_messages",
         "budget_window",
+        "reread",
     ),
     "strategy",
 )

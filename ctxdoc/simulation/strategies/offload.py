@@ -111,7 +111,7 @@ class Offload(Struct, frozen=True):
                 due -= again
                 seen += [message.segments[index] for index in places[:again]]
                 pointed = self._pointed(message, places, history)
-                new[message] = (pointed, *_read_again(message, places[:again]))
+                new[message] = (pointed, *read_again(message, places[:again]))
         put = {**known.put, **new} if new else known.put
         sent = known.sent.copy() if goes_on else []
         for message in fresh:
@@ -148,7 +148,7 @@ class Offload(Struct, frozen=True):
         return with_segment(head, segment, self.tool_tokens)
 
 
-def _read_again(message: Message, places: list[int]) -> Iterator[Message]:
+def read_again(message: Message, places: list[int]) -> Iterator[Message]:
     """Calls that read payloads, each with its result."""
     for place in places:
         segment = message.segments[place]

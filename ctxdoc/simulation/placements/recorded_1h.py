@@ -1,0 +1,22 @@
+"""The breakpoints as they were sent, all of them for an hour.
+
+What it does
+    Every breakpoint stands where the request had it; only the lifetime of what it writes is another one. Beside
+    the log as it was sent, this is what the lifetime alone costs or saves.
+"""
+
+from __future__ import annotations
+
+from ctxdoc.prompt.prefix import Breakpoint
+from ctxdoc.simulation.history.assemble import Prompt
+from ctxdoc.simulation.placements.base import Placement
+from ctxdoc.simulation.placements.recorded import PLACEMENT as RECORDED
+
+
+def _place(prompt: Prompt) -> tuple[Breakpoint, ...]:
+    return tuple(Breakpoint(mark.index, "1h") for mark in RECORDED.place(prompt))
+
+
+PLACEMENT = Placement(
+    id="recorded_1h", title="as they were sent, for an hour", place=_place, as_sent=True
+)
