@@ -109,7 +109,7 @@ def reread_text(found: BreakEven | None) -> str:
     """Up to which share of rereads a row pays."""
     if found is None or found.share == 0:
         return "-"
-    return "all" if found.share is None else f"<{share_text(found.share, 1)}"
+    return "all" if found.share is None else "<" + share_text(found.share, 1).lstrip("<")
 
 
 def points_table(found: Optimum) -> Table:

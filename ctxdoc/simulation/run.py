@@ -159,6 +159,7 @@ class _Run:
             state.memories[index] = sent.memory
             outcome.add(sent)
             self.unseen.show(sent.seen)
+            self.unseen.shorten(sent.partly)
         return outcome
 
     def pass_by(self, call: Call) -> None:

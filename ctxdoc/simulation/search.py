@@ -265,6 +265,8 @@ def _range(simulation: Simulation, target: Target) -> tuple[int, int]:
             return 0, max(blocks, default=1)
         case Measure.SUMMARY:
             return 0, max(1, (peak - head) // 2)
+        case Measure.SECONDS:
+            return 0, MOST_SECONDS
         case Measure.PIXELS:
             return PATCH, max(edge for edge, _ in TIERS.values())
         case _:
@@ -272,6 +274,8 @@ def _range(simulation: Simulation, target: Target) -> tuple[int, int]:
 
 
 LEAST_COUNT = 20
+MOST_SECONDS = 2 * 3_600
+"""Twice the longest lifetime of an entry."""
 
 
 def room_of(session: Session) -> tuple[int, int]:

@@ -31,6 +31,8 @@ class Unseen:
         self._lost: dict[tuple[Message, bytes], Lost] = {}
         self._shown: set[bytes] = set()
         """Digests of recorded blocks that the model sees in another form."""
+        self._left: dict[bytes, int] = {}
+        """By the digest of a block: how many of its tokens are sent all the same."""
         self._recorded: set[bytes] = set()
         """Digests of the blocks that the log has."""
 
@@ -42,6 +44,10 @@ class Unseen:
     def show(self, segments: Iterable[Segment]) -> None:
         """Notes blocks that the model sees in another form than they were recorded in."""
         self._shown.update([segment.digest for segment in segments])
+
+    def shorten(self, segments: Iterable[tuple[Segment, int]]) -> None:
+        """Notes blocks of which the model sees so many tokens."""
+        self._left.update([(segment.digest, tokens) for segment, tokens in segments])
 
     def note(self, call: Call, messages: list[Message]) -> None:
         """What a request had in the log and does not send. Looked at is what is new in the log, and what
@@ -75,7 +81,8 @@ class Unseen:
             # What a strategy made up itself is no loss, and a coarser image is seen.
             is_counted = segment.digest in self._recorded
             if is_counted and not (segment.pictured and self._coarsens):
-                self._lost.setdefault((message, segment.digest), Lost(segment, tokens, call.number))
+                hidden = max(0, tokens - self._left.get(segment.digest, 0))
+                self._lost.setdefault((message, segment.digest), Lost(segment, hidden, call.number))
 
 
 NOTHING = _Before()

@@ -54,6 +54,7 @@ EDGES = [
     ("clear:trigger=0,keep=9", "clear:trigger=0,keep=8"),
     ("compact:trigger=2000", "compact:trigger=1999"),
     ("offload:over=80", "offload:over=79"),
+    ("when_cold:after=21,keep=0", "when_cold:after=20,keep=0"),
     ("last_messages:keep=19", "last_messages:keep=18"),
     ("budget_window:max_tokens=2000", "budget_window:max_tokens=1999"),
 ]
@@ -68,7 +69,7 @@ def test_a_strategy_acts_from_one_number_on(idle: str, active: str) -> None:
     assert (still.usage, still.cost, still.prompts) == (keep.usage, keep.cost, keep.prompts)
     assert moved.changed > 0
     assert moved.prompts[-1] != 2_000
-    if not active.startswith("offload"):
+    if not active.startswith(("offload", "when_cold")):
         # An edge that the last prompt alone passes leaves all others as they were.
         assert moved.prompts[:-1] == keep.prompts[:-1]
 
@@ -76,7 +77,16 @@ def test_a_strategy_acts_from_one_number_on(idle: str, active: str) -> None:
 def test_every_strategy_that_has_an_edge_is_on_both_sides_of_it() -> None:
     """Keeping, and facts, have none; images and thinking are tested where there are some."""
     named = {text.partition(":")[0] for pair in EDGES for text in pair}
-    others = {"keep", "inject_memory", "drop_images", "shrink_images", "clear_thinking", "reread"}
+    others = {
+        "keep",
+        "inject_memory",
+        "drop_images",
+        "shrink_images",
+        "clear_thinking",
+        "reread",
+        "truncate",
+        "dedupe",
+    }
     assert named | others == set(STRATEGIES.names)
 
 

@@ -59,6 +59,8 @@ class Outgoing(Struct, frozen=True, eq=False, kw_only=True, gc=False):
     warnings: tuple[str, ...] = ()
     seen: tuple[Segment, ...] = ()
     """Recorded blocks that are not sent as they were, and yet shown to the model."""
+    partly: tuple[tuple[Segment, int], ...] = ()
+    """Recorded blocks of which only so many tokens are sent."""
 
 
 class Strategy(Protocol):
@@ -79,6 +81,7 @@ class Measure(StrEnum):
     PAYLOAD = "tokens of a payload"
     SUMMARY = "tokens of a summary"
     PIXELS = "pixels"
+    SECONDS = "seconds"
     COUNT = "count"
 
 
@@ -97,6 +100,7 @@ PAYLOAD = Meta(ge=0, le=MOST, extra={"measure": Measure.PAYLOAD})
 SUMMARY = Meta(ge=0, le=MOST, extra={"measure": Measure.SUMMARY})
 PIXELS = Meta(ge=0, le=MOST, extra={"measure": Measure.PIXELS})
 COUNT = Meta(ge=0, le=MOST, extra={"measure": Measure.COUNT})
+SECONDS = Meta(ge=0, le=MOST, extra={"measure": Measure.SECONDS})
 SHARE = Meta(ge=0, le=1)
 
 

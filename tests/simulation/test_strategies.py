@@ -1,0 +1,209 @@
+"""Strategies by laws and by arithmetic on sessions whose sizes are given."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from ctxdoc.request.codec import Json
+from ctxdoc.simulation.compare import compare
+from ctxdoc.simulation.history.edit import made_message
+from ctxdoc.simulation.history.from_numbers import Shape, made_session, plain_head
+from ctxdoc.simulation.history.messages import Session
+from ctxdoc.simulation.placements import PLACEMENTS
+from ctxdoc.simulation.result import Result
+from ctxdoc.simulation.run import Simulation
+from ctxdoc.simulation.strategies.spec import parse_specs
+from tests.simulation.test_run import recorded, weigh
+
+START = datetime(2026, 11, 2, 9, tzinfo=UTC)
+SHAPE = Shape(
+    prefix=4_000, per_turn=1_000, turns=12, tool_share=0.8, output=150, model="claude-sonnet-4-6"
+)
+"""Turn k sends 4,000 + 1,000·k tokens: an answer of 150, a result of 800, text of 50."""
+
+
+def row_of(session: Session, text: str, placement: str = "rolling") -> Result:
+    return Simulation(session).rows(parse_specs(text), [PLACEMENTS[placement]])[0]
+
+
+def paused(session: Session, gaps: list[int]) -> Session:
+    """The session with seconds between its requests, counted from the first."""
+    at, calls = START, []
+    for call, gap in zip(session.calls, [0, *gaps], strict=False):
+        at += timedelta(seconds=gap)
+        calls.append(replace(call, at=at, began=None))
+    return replace(session, calls=tuple(calls))
+
+
+GAPS = st.lists(st.sampled_from([5, 60, 299, 300, 301, 1_000, 4_000]), min_size=11, max_size=11)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    GAPS,
+    st.sampled_from(["clear", "trim"]),
+    st.integers(0, 5),
+    st.sampled_from(["rolling", "recorded", "automatic", "spare"]),
+)
+def test_when_cold_is_never_dearer_than_keep(
+    gaps: list[int], edit: str, keep: int, placement: str
+) -> None:
+    session = paused(made_session(SHAPE), gaps)
+    row = row_of(session, f"when_cold:edit={edit},keep={keep},low=6000", placement)
+    kept = row_of(session, "keep", placement)
+    assert row.cost is not None
+    assert kept.cost is not None
+    assert row.cost <= kept.cost
+    # And it is the same where nobody paused for so long.
+    if max(gaps) < 300:
+        assert row.is_idle
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 60), st.booleans(), GAPS)
+def test_when_cold_is_never_dearer_on_sessions_with_forks_and_thinking(
+    seed: int, think: bool, gaps: list[int]
+) -> None:
+    session = paused(recorded(12, seed=seed, think=think), gaps)
+    for text in ("when_cold:keep=1", "when_cold:edit=trim,low=1500"):
+        row = Simulation(session, weigh).rows(parse_specs(text), [PLACEMENTS["rolling"]])[0]
+        keep = Simulation(session, weigh).rows(parse_specs("keep"), [PLACEMENTS["rolling"]])[0]
+        assert row.cost is not None
+        assert keep.cost is not None
+        assert row.cost <= keep.cost
+
+
+def test_when_cold_clears_at_the_very_second_the_entry_ends() -> None:
+    """Request 6 follows after a pause: 4 results of 800 tokens stand there, 3 of them old."""
+    base = [20] * 11
+    for seconds, cleared in ((299, 0), (300, 3)):
+        gaps = [*base[:4], seconds, *base[5:]]
+        row = row_of(paused(made_session(SHAPE), gaps), "when_cold:keep=2")
+        assert len(row.lost) == cleared
+        if cleared:
+            keep = row_of(paused(made_session(SHAPE), gaps), "keep")
+            # What is cleared is gone from then on: no request is longer than it was, and none rewrites.
+            assert row.prompts[:5] == keep.prompts[:5]
+            assert all(a < b for a, b in zip(row.prompts[5:], keep.prompts[5:], strict=True))
+
+
+def test_another_model_or_head_is_a_cache_of_its_own() -> None:
+    """The last three requests have another system prompt: its cache is empty, and clearing is free there."""
+    session = made_session(SHAPE)
+    other = plain_head(4_000, "another")
+    calls = tuple(
+        replace(call, head=other if number >= 9 else call.head)
+        for number, call in enumerate(session.calls)
+    )
+    row = row_of(replace(session, calls=calls), "when_cold:keep=3")
+    keep = row_of(replace(session, calls=calls), "keep")
+    # At request 10 there are nine results of 800 tokens.
+    assert len(row.lost) == 9 - 3
+    assert row.cost is not None
+    assert keep.cost is not None
+    assert row.cost < keep.cost
+
+
+def test_truncate_saves_what_it_leaves_out_in_every_later_turn() -> None:
+    """Results of 800 tokens are cut to 300, with a note of 12: eleven turns have one."""
+    row, keep = (
+        row_of(made_session(SHAPE), "truncate:tokens=300"),
+        row_of(made_session(SHAPE), "keep"),
+    )
+    left_out = 800 - 300 - 12
+    assert keep.usage.input - row.usage.input == left_out * sum(range(1, 12))
+    assert row.lost_tokens == 11 * 500
+    assert row.rewrites == keep.rewrites == 0
+    read, written = Decimal("0.1"), Decimal("1.25")
+    saved = sum((written + read * later) * left_out for later in range(11))
+    assert keep.cost is not None
+    assert row.cost is not None
+    # 3 USD for a million tokens of input.
+    assert keep.cost - row.cost == saved * 3 / 10**6
+
+
+@pytest.mark.parametrize(("tokens", "cut"), [(788, False), (787, True)])
+def test_truncate_cuts_where_something_is_left_out_behind_its_note(tokens: int, cut: bool) -> None:
+    """800 tokens less a note of 12 are 788: nothing shorter is worth it."""
+    assert row_of(made_session(SHAPE), f"truncate:tokens={tokens}").is_idle is not cut
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        ("head", "0123\n[60 tokens left out]"),
+        ("tail", "[60 tokens left out]\n6789"),
+        ("both", "01\n[60 tokens left out]\n89"),
+    ],
+)
+def test_truncate_keeps_the_part_that_is_asked_for(part: str, text: str) -> None:
+    """Of ten characters in 100 tokens, 40 tokens are four characters."""
+    result: Json = {"type": "tool_result", "tool_use_id": "t1", "content": "0123456789"}
+    sent = _last_sent(result, f"truncate:tokens=40,part={part}")
+    assert sent == text
+
+
+def test_truncate_leaves_what_is_not_of_text_alone() -> None:
+    image: Json = {"type": "image", "source": {"type": "url", "url": "https://x/y.png"}}
+    result: Json = {"type": "tool_result", "tool_use_id": "t1", "content": [image]}
+    assert _last_sent(result, "truncate:tokens=40") == [image]
+
+
+def _last_sent(result: Json, text: str) -> object:
+    """The content of a tool result of 100 tokens as a strategy sends it."""
+    session = _with_results([result])
+    (sending,) = list(Simulation(session).iter_sent(parse_specs(text), PLACEMENTS["rolling"]))[-1:]
+    value = sending.prompt.messages[-1].segments[0].value
+    assert isinstance(value, dict)
+    return value["content"]
+
+
+def _with_results(results: list[Json]) -> Session:
+    """A session of as many turns, of which each ends with a result of 100 tokens."""
+    session = made_session(replace(SHAPE, turns=len(results) + 1))
+    line = [session.calls[0].line[0]]
+    calls = [replace(session.calls[0], line=line, count=1)]
+    for number, result in enumerate(results, start=1):
+        call: Json = {"type": "tool_use", "id": f"t{number}", "name": "read", "input": {}}
+        line.append(made_message({"role": "assistant", "content": [call]}, [20]))
+        line.append(made_message({"role": "user", "content": [result]}, [100]))
+        calls.append(replace(session.calls[number], line=line, count=len(line)))
+    return replace(session, calls=tuple(calls))
+
+
+def read(number: int, content: str) -> Json:
+    return {"type": "tool_result", "tool_use_id": f"t{number}", "content": content}
+
+
+def test_dedupe_sends_one_copy_of_what_is_read_twice() -> None:
+    """The same file thrice, another once: two pointers of 15 tokens, in the turn they come and after it."""
+    session = _with_results([read(1, "a"), read(2, "b"), read(3, "a"), read(4, "a")])
+    later, keep = row_of(session, "dedupe:over=50"), row_of(session, "keep")
+    assert keep.usage.input - later.usage.input == (100 - 15) * (2 + 1)
+    assert (later.rewrites, later.lost) == (0, ())
+    first = row_of(session, "dedupe:over=50,which=first")
+    # The newest copy stays: the first becomes the pointer at turn 4, the third at turn 5.
+    assert keep.usage.input - first.usage.input == (100 - 15) * (1 + 2)
+    assert (first.rewrites, first.lost) == (2, ())
+    assert first.cost is not None
+    assert later.cost is not None
+    assert first.cost > later.cost
+
+
+def test_dedupe_has_nothing_to_do_where_all_results_differ() -> None:
+    session = _with_results([read(1, "a"), read(2, "b")])
+    assert row_of(session, "dedupe:over=0").is_idle
+    assert row_of(_with_results([read(1, "a"), read(2, "a")]), "dedupe:over=100").is_idle
+    assert not row_of(_with_results([read(1, "a"), read(2, "a")]), "dedupe:over=99").is_idle
+
+
+def test_the_table_has_what_applies() -> None:
+    names = {row.name for row in compare(Simulation(made_session(SHAPE))).rows}
+    assert "dedupe" not in names
+    assert {"when_cold", "truncate"} <= names
