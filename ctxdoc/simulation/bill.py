@@ -71,8 +71,13 @@ class Bill:
 
     def add(self, call: Call, sendings: Sequence[Sending]) -> None:
         """Sends the prompts of one request."""
-        meter = meter_of(call.tariff)
-        self._billed.append([(meter, *self.bill(call, sending)) for sending in sendings])
+        del call
+        self._billed.append(
+            [
+                (meter_of(each.prompt.call.tariff), *self.bill(each.prompt.call, each))
+                for each in sendings
+            ]
+        )
 
     def pass_by(self, call: Call, sending: Sending) -> None:
         """Sends a prompt that is billed to somebody else."""

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ctxdoc.cache.simulator import FIRST_RESPONSE
 from ctxdoc.pricing.cost import dollars, meter_of
+from ctxdoc.providers import find_model
 from ctxdoc.request.usage import Usage
 from ctxdoc.simulation.bill import Bill, Sending, sum_of_known, total_cost, uncached_usage
 from ctxdoc.simulation.history.assemble import Lane, Prompt
@@ -95,10 +97,12 @@ class _Outcome(Struct, gc=False):
 
     def add(self, sent: Outgoing) -> None:
         """Takes over what one strategy sends."""
+        head = self.head
         self.messages, self.head = sent.messages, sent.head or self.head
         self.passing += sent.passing
         for extra in sent.extra:
-            (self.behind if extra.after else self.ahead).append((self.head, extra))
+            pair = (extra.head or (head if extra.head is None and sent.head else self.head), extra)
+            (self.behind if extra.after else self.ahead).append(pair)
         self.warnings.update(dict.fromkeys(sent.warnings))
 
 
@@ -146,8 +150,7 @@ class _Run:
         self.warnings.update(list(outcome.warnings | found))
         for bill in self.bills:
             bill.add(call, sendings)
-        meter = meter_of(call.tariff)
-        self.uncached.append(total_cost([meter.cost(uncached_usage(each)) for each in sendings]))
+        self.uncached.append(total_cost([_uncached_cost(each) for each in sendings]))
         return sendings
 
     def _outcome(self, call: Call, recorded: list[Message], state: _ThreadState) -> _Outcome:
@@ -232,6 +235,10 @@ class _Run:
         )
 
 
+def _uncached_cost(sending: Sending) -> int | None:
+    return meter_of(sending.prompt.call.tariff).cost(uncached_usage(sending))
+
+
 def _is_same(messages: list[Message], recorded: list[Message]) -> bool:
     return messages is recorded or messages == recorded
 
@@ -246,8 +253,18 @@ def _sent_beside(
     """A further call: behind the same prefix, or without any and in nobody's lane."""
     head, extra = pair
     lane, head = (lane, head) if extra.cached else (Lane(), NO_HEAD)
+    if extra.model:
+        call = _of_model(call, extra.model)
     prompt = lane.prompt(call, head, extra.messages)
     return Sending(prompt, extra.output, extra.cached, order, *times)
+
+
+def _of_model(call: Call, model: str) -> Call:
+    """A call that is sent to another model: nothing of the request is asked of that one."""
+    rule = find_model(model)
+    return replace(
+        call, root=rule.id, rule=rule, tariff=replace(call.tariff, model=model), request=None
+    )
 
 
 def _ahead_of(call: Call, begun: datetime | None) -> tuple[datetime | None, datetime | None]:

@@ -52,6 +52,9 @@ EDGES = [
     ("window:turns=10", "window:turns=9"),
     ("clear:trigger=2000,keep=1", "clear:trigger=1999,keep=1"),
     ("clear:trigger=0,keep=9", "clear:trigger=0,keep=8"),
+    ("clear:tool_uses=9,keep=1", "clear:tool_uses=8,keep=1"),
+    ("compact:at=11", "compact:at=10"),
+    ("handoff:at=11", "handoff:at=10"),
     ("compact:trigger=2000", "compact:trigger=1999"),
     ("offload:over=80", "offload:over=79"),
     ("when_cold:after=21,keep=0", "when_cold:after=20,keep=0"),
@@ -86,6 +89,7 @@ def test_every_strategy_that_has_an_edge_is_on_both_sides_of_it() -> None:
         "reread",
         "truncate",
         "dedupe",
+        "handoff",
     }
     assert named | others == set(STRATEGIES.names)
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from ctxdoc.errors import InputError
 from ctxdoc.request.codec import Json
 from ctxdoc.simulation.compare import compare
 from ctxdoc.simulation.history.edit import made_message
@@ -207,3 +208,44 @@ def test_the_table_has_what_applies() -> None:
     names = {row.name for row in compare(Simulation(made_session(SHAPE))).rows}
     assert "dedupe" not in names
     assert {"when_cold", "truncate"} <= names
+
+
+def test_a_summary_by_another_model_is_paid_in_full_at_its_rates() -> None:
+    """At request 6 the prompt has 10,000 tokens: of its messages, 6,000, and the question of 200 the summary is
+    made, by Haiku 4.5 for 1 and 5 USD a million tokens."""
+    session = made_session(SHAPE)
+    own = row_of(session, "compact:at=6,summary_tokens=400,call=separate")
+    other = row_of(session, "compact:at=6,summary_tokens=400,model=claude-haiku-4-5")
+    assert (own.extra_calls, other.extra_calls) == (1, 1)
+    assert other.usage == own.usage
+    assert own.cost is not None
+    assert other.cost is not None
+    # Sonnet 4.6 costs 3 and 15 for the same tokens.
+    assert own.cost - other.cost == Decimal(6_200 * (3 - 1) + 400 * (15 - 5)) / 10**6
+
+
+@pytest.mark.parametrize(
+    "text", ["compact:at=x", "compact:at=0", "handoff:at=3.5", "handoff:at=-1"]
+)
+def test_what_is_no_number_of_a_request_is_a_mistake(text: str) -> None:
+    with pytest.raises(InputError, match="no numbers of requests"):
+        row_of(made_session(SHAPE), text)
+
+
+def test_a_handoff_sends_the_fixed_part_the_summary_and_what_is_said_from_then_on() -> None:
+    """Twelve requests of 4,000 + 1,000·k: from the eighth on 4,000, 400 and 1,000 for each later turn."""
+    row = row_of(made_session(SHAPE), "handoff:at=8,summary_tokens=400")
+    assert row.prompts[:7] == tuple(4_000 + 1_000 * k for k in range(1, 8))
+    assert row.prompts[7:] == tuple(4_000 + 400 + 1_000 * k for k in range(5))
+    assert row.extra_calls == 1
+    assert row.usage.output == 12 * 150 + 400
+
+
+def test_what_a_new_session_begins_with_anew_is_written_again() -> None:
+    """Of 4,000 fixed tokens the last 1,500 are another text: 2,500 are read, in two sessions out of three."""
+    session = made_session(SHAPE)
+    same = row_of(session, "handoff:at=4|8,summary_tokens=400")
+    fresh = row_of(session, "handoff:at=4|8,summary_tokens=400,fresh=1500")
+    assert same.prompts == fresh.prompts
+    assert fresh.usage.cache_write - same.usage.cache_write == 2 * 1_500
+    assert fresh.usage.cache_read - same.usage.cache_read == -2 * 1_500

@@ -33,6 +33,7 @@ STRATEGIES: Registry[Definition] = Registry(
         "last_messages",
         "budget_window",
         "when_cold",
+        "handoff",
         "truncate",
         "dedupe",
         "reread",

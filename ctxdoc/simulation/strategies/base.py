@@ -43,6 +43,10 @@ class Extra(Struct, frozen=True, eq=False, kw_only=True, gc=False):
     """Whether it goes on from the same prefix; else it is paid in full."""
     after: bool = False
     """Whether it follows the request instead of preceding it."""
+    model: str = ""
+    """The model that it is sent to, where that is another one."""
+    head: Head | None = None
+    """What it goes on from; None: the head of the request."""
 
 
 class Outgoing(Struct, frozen=True, eq=False, kw_only=True, gc=False):
@@ -181,6 +185,17 @@ def _parameter(field: msgspec.structs.FieldInfo) -> Parameter:
         (meta.extra for meta in getattr(field.type, "__metadata__", ()) if meta.extra), {}
     )
     return Parameter(field.name, field.default, extra.get("measure"), extra.get("share"))
+
+
+def numbers_of(text: str, what: str) -> frozenset[int]:
+    """Numbers joined by |, as a parameter has them.
+
+    Raises InputError for what is none.
+    """
+    parts = [part.strip() for part in text.split("|") if part.strip()]
+    if not all(part.isdecimal() and int(part) > 0 for part in parts):
+        raise InputError(f"{what}={text} are no numbers of requests", f"write {what}=10|25")
+    return frozenset(map(int, parts))
 
 
 class Cut(Struct, frozen=True, gc=False):

@@ -8,6 +8,7 @@ What it does
     does is not documented (context-editing page, 2026-10-08); the table shows both.
 Parameters
     trigger=100000          tokens of the prompt
+    tool_uses=0             tool results in the prompt above which it clears, in place of trigger; 0: by trigger
     keep=3                  tool results that stay
     clear_at_least=0        tokens that a clearing has to free, else it is left
     exclude_tools=          names of tools whose results stay, joined by |
@@ -64,6 +65,7 @@ class Clear(Struct, frozen=True):
     clear_tool_inputs: bool = False
     mode: Literal["sticky", "rolling"] = "sticky"
     by: Literal["server", "client"] = "server"
+    tool_uses: Annotated[int, COUNT] = 0
 
     def send(self, history: History, memory: object) -> Outgoing:
         """The history with what is cleared by now."""
@@ -72,7 +74,7 @@ class Clear(Struct, frozen=True):
         # Rolling looks at the full history each time, sticky at what it has left of it.
         put = {} if self.mode == "rolling" else known.made
         base = known.base.next(messages, lambda fresh: _applied(put, fresh))
-        if history.head.size + base.size <= self.trigger:
+        if not self._is_due(history, base, known.upto):
             return _sent(base, replace(known, base=base))
         last = self._first_kept(messages)
         more = dict(self._cleared(history, known.upto, last))
@@ -86,6 +88,13 @@ class Clear(Struct, frozen=True):
             # Too little is freed. What would be cleared is forgotten: it may be more next time.
             return _sent(base, replace(known, base=base) if more else now)
         return _sent(sent, now if self.mode == "rolling" else replace(now, base=sent))
+
+    def _is_due(self, history: History, base: Mapped, upto: int) -> bool:
+        """Whether the prompt is over the trigger; what is cleared for good does not count any more."""
+        if not self.tool_uses:
+            return history.head.size + base.size > self.trigger
+        first = 0 if self.mode == "rolling" else upto
+        return sum(len(message.results) for message in base.messages[first:]) > self.tool_uses
 
     def _cleared(
         self, history: History, first: int, last: tuple[int, int]
@@ -176,9 +185,12 @@ def _names(messages: Sequence[Message], index: int) -> dict[int, str]:
 
 def _edit(strategy: Clear) -> dict[str, object]:
     """The API's own edit (context-editing page, 2026-10-08)."""
+    trigger: dict[str, object] = {"type": "input_tokens", "value": strategy.trigger}
+    if strategy.tool_uses:
+        trigger = {"type": "tool_uses", "value": strategy.tool_uses}
     edit: dict[str, object] = {
         "type": "clear_tool_uses_20250919",
-        "trigger": {"type": "input_tokens", "value": strategy.trigger},
+        "trigger": trigger,
         "keep": {"type": "tool_uses", "value": strategy.keep},
     }
     if strategy.clear_at_least:

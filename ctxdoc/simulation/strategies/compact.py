@@ -7,6 +7,8 @@ Parameters
     trigger=150000      tokens of the prompt
     summary_tokens=3500 of the summary
     keep_recent=1       user messages that stay, tool results counted
+    at=                 numbers of the requests ahead of which it compacts, joined by |, whatever their size
+    model=              another model that writes the summary: paid in full, at its rates
     call=same           same: the summary is asked for behind the same prefix, which is read from the
                         cache; separate: a call of its own, paid in full
     by=client           client: the program does it; server: the API does (trigger at least 50000,
@@ -36,6 +38,7 @@ from ctxdoc.simulation.strategies.base import (
     History,
     Outgoing,
     is_reply,
+    numbers_of,
     prompt,
     users_in,
 )
@@ -64,13 +67,15 @@ class Compact(Struct, frozen=True):
     keep_recent: Annotated[int, COUNT] = 1
     call: Literal["same", "separate"] = "same"
     by: Literal["client", "server"] = "client"
+    at: str = ""
+    model: str = ""
 
     def send(self, history: History, memory: object) -> Outgoing:
         """The summary and what follows it."""
         messages = history.messages
         known = _held(memory, messages)
         sent = self._summed(history, known.index) if known else messages
-        if history.head.size + size_of(sent) <= self.trigger:
+        if not self._is_due(history, sent):
             return Outgoing(messages=sent, memory=known)
         index = self._index(messages)
         if index is None or (known is not None and index <= known.index):
@@ -81,9 +86,22 @@ class Compact(Struct, frozen=True):
         return Outgoing(
             messages=self._summed(history, index),
             memory=Memory(index, messages[index - 1]),
-            extra=(Extra(messages=asking, output=self.summary_tokens, cached=self.call == "same"),),
+            extra=(
+                Extra(
+                    messages=asking,
+                    output=self.summary_tokens,
+                    cached=self.call == "same" and not self.model,
+                    model=self.model,
+                ),
+            ),
             warnings=self._warnings(history),
         )
+
+    def _is_due(self, history: History, sent: list[Message]) -> bool:
+        """Whether the history is to be summed up now."""
+        if self.at:
+            return history.number in numbers_of(self.at, "compact:at")
+        return history.head.size + size_of(sent) > self.trigger
 
     def _index(self, messages: list[Message]) -> int | None:
         """The first message that stays."""
