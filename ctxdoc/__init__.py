@@ -1,17 +1,18 @@
 """ctxdoc: why a prompt cache is dead, what a context costs, and what would help.
 
-For Python: `read`, `diagnose`, `replay`, `simulate`, `gate` and `image`, documented in `ctxdoc.api`. Nothing is
-loaded before one of them is used.
+For Python: `read`, `diagnose`, `replay`, `simulate`, `advise`, `gate` and `image`, documented in `ctxdoc.api`.
+Nothing is loaded before one of them is used.
 """
 
 import sys
 
 __version__ = "0.1.0"
-__all__ = ["CtxdocError", "diagnose", "gate", "image", "read", "replay", "simulate"]
+__all__ = ["CtxdocError", "advise", "diagnose", "gate", "image", "read", "replay", "simulate"]
 
 # As typing has it, without its import: the command line starts here.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ctxdoc.api.advise import advise
     from ctxdoc.api.diagnose import diagnose
     from ctxdoc.api.gate import gate
     from ctxdoc.api.image import image

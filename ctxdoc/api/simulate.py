@@ -170,7 +170,7 @@ def simulate(
         "seed": seed,
     }
     given = {name: number for name, number in numbers.items() if number is not None}
-    _check_one_source(logs, given)
+    check_one_source(logs, given)
     warnings: tuple[str, ...] = ()
     with collector_paused():
         if given:
@@ -204,7 +204,7 @@ def _recorded(log: Log, session: str) -> Simulation:
         return Simulation(recorded_session(log, only=session))
 
 
-def _check_one_source(logs: tuple[Source, ...], given: dict[str, int | float]) -> None:
+def check_one_source(logs: tuple[Source, ...], given: dict[str, int | float]) -> None:
     """Raises InputError for a log and a made-up session at once, and for neither."""
     if given and logs:
         raise InputError(

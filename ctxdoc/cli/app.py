@@ -22,6 +22,7 @@ COMMANDS = {
     "diagnose": "Why the cache was not read: the byte, the price, the fix.",
     "replay": "What a log cost, how it grows, what was missed, what to do.",
     "simulate": "What other ways to manage the context would cost under caching.",
+    "advise": "The session in hand: go on, compact, hand off, or wait.",
     "image": "What images cost by their size, and what shrinking saves.",
     "gate": "Hold the prefix stable in CI: logs, programs, functions.",
     "record": "Record what a program sends, by a proxy on loopback.",
@@ -91,6 +92,7 @@ def root(
       ctxdoc diagnose before.json after.json
       ctxdoc diagnose agent.jsonl --pair 7,8
       ctxdoc simulate agent.jsonl
+      ctxdoc advise agent.jsonl
       ctxdoc gate agent.jsonl
       ctxdoc record -- python agent.py
       ctxdoc explain timestamp_in_prefix

@@ -15,7 +15,7 @@ import typer
 import ctxdoc
 from ctxdoc.errors import CtxdocError
 
-VERBS = ("diagnose", "gate", "image", "read", "replay", "simulate")
+VERBS = ("advise", "diagnose", "gate", "image", "read", "replay", "simulate")
 OF_THE_PROGRAM = {
     "format", "output", "plot", "emit", "no-excerpts", "quiet", "no-color", "debug", "exit-code",
     "live", "yes", "diagnostics", "help",
@@ -45,6 +45,7 @@ def test_the_import_loads_nothing_else() -> None:
         ("gate", ("simulation", "live", "cli")),
         ("image", ("gate", "live", "cli")),
         ("simulate", ("gate", "live", "cli")),
+        ("advise", ("gate", "live", "cli")),
     ],
 )
 def test_a_function_loads_what_it_needs_and_no_more(name: str, absent: tuple[str, ...]) -> None:

@@ -72,7 +72,7 @@ def test_output_to_a_dash_is_standard_output(command: str) -> None:
     assert call(command, *BASE[command], "--output", "-").out == call(command, *BASE[command]).out
 
 
-@shows("--model", "diagnose", "replay", "simulate", "image")
+@shows("--model", "diagnose", "replay", "simulate", "advise", "image")
 @pytest.mark.parametrize(
     ("command", "where", "amount"),
     [
@@ -182,8 +182,8 @@ def test_debug_shows_where_a_fault_of_the_program_is(command: str) -> None:
     assert "text of a prompt" in shown.err
 
 
-@shows("--count-tokens", "diagnose", "replay", "simulate")
-@each("diagnose", "replay", "simulate")
+@shows("--count-tokens", "diagnose", "replay", "simulate", "advise")
+@each("diagnose", "replay", "simulate", "advise")
 def test_count_tokens_says_what_was_asked_and_why_it_stopped(
     command: str, api: ApiServer, tmp_path: Path
 ) -> None:
@@ -214,7 +214,7 @@ def test_count_tokens_counts_an_image_beside_the_formula(api: ApiServer, tmp_pat
     assert "Counted" not in other.out
 
 
-@each("diagnose", "replay", "simulate", "image")
+@each("diagnose", "replay", "simulate", "advise", "image")
 def test_without_a_key_nothing_is_asked_and_it_says_so(command: str, tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text(lines([{**row, "response": None} for row in demo_session()]))

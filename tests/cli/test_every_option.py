@@ -11,7 +11,9 @@ from tests.support.options import (
     SHOWN,
 )
 
-MODULES = ("common_options", "diagnose", "simulate_options", "image", "gate", "record")
+MODULES = (
+    "advise", "common_options", "diagnose", "simulate_options", "image", "gate", "record",
+)  # fmt: skip
 """Tests that show options: they say so when they are loaded."""
 
 

@@ -22,12 +22,13 @@ BASE: dict[str, tuple[str, ...]] = {
     "diagnose": DEAD,
     "replay": (LOG,),
     "simulate": (LOG, "--strategy", "keep"),
+    "advise": (LOG, "--now", "2026-11-02T09:12:00Z"),
     "image": ("57x57",),
     "gate": (LOG,),
     "formats": (),
 }
 """A call of each command that reads or shows something."""
-OF_LOGS = ("diagnose", "replay", "simulate", "image", "gate")
+OF_LOGS = ("diagnose", "replay", "simulate", "advise", "image", "gate")
 SHOWN: set[str] = set()
 """Options that a test of this module shows."""
 

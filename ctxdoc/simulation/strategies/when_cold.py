@@ -7,6 +7,7 @@ What it does
 Parameters
     edit=clear      clear: all tool results but the newest are replaced; trim: the oldest turns are dropped
     after=300       seconds of pause from which the cache counts as cold; 3600 where entries live for an hour
+    at=             numbers of the requests at which alone it may act, joined by |; empty: all
     keep=3          tool results that stay, with edit=clear
     low=50000       tokens of the prompt down to which turns are dropped, with edit=trim
 Rewrites the prefix
@@ -30,6 +31,7 @@ from ctxdoc.simulation.strategies.base import (
     Definition,
     History,
     Outgoing,
+    numbers_of,
     prompt,
 )
 from ctxdoc.simulation.strategies.clear import Clear
@@ -46,6 +48,7 @@ class WhenCold(Struct, frozen=True):
     after: Annotated[int, SECONDS] = 300
     keep: Annotated[int, COUNT] = 3
     low: Annotated[int, prompt(0.3)] = 50_000
+    at: str = ""
 
     def send(self, history: History, memory: object) -> Outgoing:
         """The history with what was taken out while the cache was cold."""
@@ -54,11 +57,14 @@ class WhenCold(Struct, frozen=True):
         held = known.get(lane)
         sent = self._edited(history, held, cold=False)
         # A first request has nothing behind it: whether its beginning is in the cache is not known.
-        if self._is_cold(history, lane) and history.number > 1:
+        if self._is_cold(history, lane) and history.number > 1 and self._may_act(history):
             shorter = self._edited(history, held, cold=True)
             if _is_worth_it(history, sent, shorter):
                 sent = shorter
         return Outgoing(messages=sent.messages, memory={**known, lane: sent.memory})
+
+    def _may_act(self, history: History) -> bool:
+        return not self.at or history.number in numbers_of(self.at, "when_cold:at")
 
     def _edited(self, history: History, memory: object, *, cold: bool) -> Outgoing:
         """The history as it was left, or shortened now."""
