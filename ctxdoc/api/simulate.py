@@ -21,6 +21,7 @@ from ctxdoc.api.read import Progress, Source, check_model, names_of, read
 from ctxdoc.api.rows import Row, rows_of, rows_of_records
 from ctxdoc.errors import InputError
 from ctxdoc.outputs.report import Report
+from ctxdoc.reports.plan import plan_report
 from ctxdoc.reports.simulate import simulate_report
 from ctxdoc.reports.strategy_curves import pictures_of
 from ctxdoc.request.log import Log
@@ -30,6 +31,7 @@ from ctxdoc.simulation.defaults import fitted_all
 from ctxdoc.simulation.emit import iter_lines
 from ctxdoc.simulation.history.from_log import recorded_session
 from ctxdoc.simulation.history.from_numbers import made_session
+from ctxdoc.simulation.plan import Plan, plan_of
 from ctxdoc.simulation.question import Question, option_of, question_of, shape_of, share_of
 from ctxdoc.simulation.run import Simulation
 
@@ -60,6 +62,8 @@ class SimulationOutcome(Outcome, frozen=True, kw_only=True, dict=True):
     """As they were given, for the commands that the report shows."""
     verbose: bool = False
     """Whether report and document list what the model would not see."""
+    only_plan: bool = False
+    """Whether report and document are the plan alone."""
 
     @property
     def totals(self) -> SimulationTotals:
@@ -88,11 +92,26 @@ class SimulationOutcome(Outcome, frozen=True, kw_only=True, dict=True):
             for warning in row["warnings"]
         )
 
+    @cached_property
+    def plan(self) -> Plan:
+        """The changes worth making, and what they save together; simulated when it is asked for."""
+        return plan_of(self.simulation, self.comparison)
+
     def report(self, *, excerpts: bool = True) -> Report:
         """What all outputs write."""
+        if self.only_plan:
+            return plan_report(self.plan, self.logs)
         return simulate_report(
-            self.comparison, verbose=self.verbose, excerpts=excerpts, logs=self.logs
+            self.comparison,
+            verbose=self.verbose,
+            excerpts=excerpts,
+            logs=self.logs,
+            # Who names strategies asks for those; a plan is made of all.
+            make_plan=None if self.question.strategies or self.comparison.found else self._plan,
         )
+
+    def _plan(self) -> Plan:
+        return self.plan
 
     def plot(self, kind: str = "png") -> bytes:
         """Cost and prompts as a picture, png or svg; of a search its curve or field.
@@ -129,6 +148,7 @@ def simulate(
     gap: float | None = None,
     output_tokens: int | None = None,
     seed: int | None = None,
+    plan: bool = False,
     verbose: bool = False,
     session: str = "",
     model: str = "",
@@ -142,7 +162,8 @@ def simulate(
     `gap` is seconds between two requests, `tool_share` runs from 0 to 1. `strategy`, `placement`, `sweep` and
     `optimize` are one text or several, as the options take them; without a strategy all that apply are
     compared. `max_unseen` is the share of the history that a way may hide and still be a choice, 0.1 or "10%".
-    `verbose` lists what the model would not see in report and document.
+    With `plan` report and document are the plan alone. `verbose` lists what the model would not see in report
+    and document.
 
     Raises InputError for what cannot be read or makes no session, UnknownNameError for a name that there is
     not, NoRequestError where no request can be simulated.
@@ -194,6 +215,7 @@ def simulate(
         question=question,
         logs=names_of(logs),
         verbose=verbose,
+        only_plan=plan,
         warnings=warnings,
     )
 

@@ -142,6 +142,12 @@ def simulate(
         str,
         typer.Option("--emit", metavar="FILE", help="Write the requests of one strategy as a log."),
     ] = "",
+    plan: Annotated[
+        bool,
+        typer.Option(
+            "--plan", help="The changes worth making, what to write for each, and what they save."
+        ),
+    ] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="List what the model would not see.")
     ] = False,
@@ -167,7 +173,7 @@ def simulate(
       ctxdoc simulate agent.jsonl --strategy clear:trigger=60k,keep=3 --strategy offload+compact
       ctxdoc simulate agent.jsonl --sweep clear.trigger=40k,80k --sweep clear.keep=1,3,5
       ctxdoc simulate agent.jsonl --optimize compact.trigger --plot curve.png
-      ctxdoc simulate agent.jsonl --max-unseen 25%
+      ctxdoc simulate agent.jsonl --plan --max-unseen 25%
       ctxdoc simulate agent.jsonl --strategy offload --emit offloaded.jsonl
       ctxdoc simulate --prefix 8000 --per-turn 1500 --turns 60
     """

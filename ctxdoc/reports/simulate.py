@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ctxdoc.outputs.numbers import counted
 from ctxdoc.outputs.report import (
@@ -14,6 +14,7 @@ from ctxdoc.outputs.report import (
 from ctxdoc.outputs.report import Row as Line
 from ctxdoc.providers.rules import short_model_id
 from ctxdoc.reports.json.simulate import simulate_json
+from ctxdoc.reports.plan import plan_rows
 from ctxdoc.reports.strategy_curves import pictures_of
 from ctxdoc.reports.strategy_label import label_of
 from ctxdoc.reports.strategy_tables import (
@@ -27,6 +28,7 @@ from ctxdoc.reports.strategy_tables import (
 from ctxdoc.reports.strategy_verdict import choice_rows, first_rows, simulate_headline
 from ctxdoc.simulation.compare import Comparison
 from ctxdoc.simulation.history.messages import Call
+from ctxdoc.simulation.plan import Plan
 
 SHOWN_MODELS = 4
 QUALITY = (
@@ -41,23 +43,31 @@ def simulate_report(
     verbose: bool = False,
     excerpts: bool = True,
     logs: Sequence[str] = (),
+    make_plan: Callable[[], Plan] | None = None,
 ) -> Report:
     """The parts in the order in which a person reads them.
 
-    `logs` are the paths as they were given, for the commands that show more.
+    `logs` are the paths as they were given, for the commands that show more; the plan is made for
+    whoever reads it.
     """
     return Report(
-        make_parts=lambda: _parts(comparison, logs, verbose=verbose, excerpts=excerpts),
+        make_parts=lambda: _parts(comparison, logs, make_plan, verbose=verbose, excerpts=excerpts),
         make_data=lambda: simulate_json(comparison, excerpts=excerpts and verbose),
         make_records=lambda: strategy_records(comparison),
     )
 
 
 def _parts(
-    comparison: Comparison, logs: Sequence[str], *, verbose: bool, excerpts: bool
+    comparison: Comparison,
+    logs: Sequence[str],
+    make_plan: Callable[[], Plan] | None,
+    *,
+    verbose: bool,
+    excerpts: bool,
 ) -> Iterator[Part]:
     yield simulate_headline(comparison)
-    yield Fields((*first_rows(comparison, logs), *choice_rows(comparison, logs)))
+    plan = plan_rows(make_plan(), logs) if make_plan else ()
+    yield Fields((*first_rows(comparison, logs), *plan, *choice_rows(comparison, logs)))
     yield from _tables(comparison)
     if verbose:
         yield from unseen_tables(comparison, excerpts)

@@ -175,7 +175,7 @@ def compare(
     keep = kept[0]
     asked = _distinct([*fitted_all(session, chosen), *_best_of(found)])
     rows, ways = kept[: len(places)], kept[len(places) :]
-    for specs in asked or usual_for(session):
+    for specs in asked or usual_for(session, max_unseen):
         # Everything kept was run already, and stands first.
         if [spec.definition.id for spec in specs] != ["keep"]:
             rows += simulation.rows(specs, places)

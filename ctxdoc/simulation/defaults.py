@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from math import ceil
 
 from msgspec import Struct
 
@@ -20,15 +21,52 @@ SUMMARY_SHARE = 0.1
 """What a summary has, of what the largest prompt of a small session has beyond tools and system prompt."""
 
 
-def usual_for(session: Session) -> Iterator[tuple[Spec, ...]]:
-    """The usual strategies. Where the session is too small for their marks, these are set anew."""
+def usual_for(session: Session, limit: float) -> Iterator[tuple[Spec, ...]]:
+    """The usual strategies. Where the session is too small for their marks, these are set anew. Those that hide
+    parts of what they find stand there once more, set so that they hide no more than a share of the history."""
     texts = [
         f"{definition.id}:{parameters}"
         for definition in STRATEGIES
         for parameters in definition.usual
         if definition.applies(session)
     ]
-    yield from fitted_all(session, map(parse_specs, (*texts, *JOINED)))
+    yield from fitted_all(session, map(parse_specs, (*texts, *JOINED, *_within(session, limit))))
+
+
+def _within(session: Session, limit: float) -> Iterator[str]:
+    """Strategies with the least mark at which they hide at most a share of the history."""
+    most = limit * sum(message.size for message in session.messages)
+    sizes = sorted(_payloads(session), reverse=True)
+    over = _least_over(sizes, most)
+    if over is not None:
+        yield f"offload:over={over}"
+    tokens = _least_tokens(sizes, most)
+    if tokens is not None:
+        yield f"truncate:tokens={tokens}"
+
+
+def _least_over(sizes: Sequence[int], most: float) -> int | None:
+    """The size above which payloads have at most so many tokens together; None where the largest has more."""
+    total = 0
+    for index, size in enumerate(sizes):
+        total += size
+        if total > most:
+            # Those of the same size stay together.
+            return size if index and sizes[0] > size else None
+    return None
+
+
+def _least_tokens(sizes: Sequence[int], most: float) -> int | None:
+    """The size that payloads are cut to when so many tokens are left out of them; None where nothing is."""
+    total = 0
+    for count, size in enumerate(sizes, start=1):
+        total += size
+        following = sizes[count] if count < len(sizes) else 0
+        if total - count * following > most:
+            # All of the first ones are cut to one size, which leaves out just as much.
+            found = ceil((total - most) / count)
+            return found if found < sizes[0] else None
+    return None
 
 
 def fitted_all(

@@ -222,7 +222,10 @@ def test_no_row_of_the_table_loses_its_name_or_its_end(columns: str) -> None:
 
 def test_the_command_for_the_best_row_runs_it() -> None:
     lines = run("simulate", LOG).stdout.decode().splitlines()
-    (command,) = [line.split() for line in lines if line.strip().startswith("ctxdoc simulate")]
+    shown = [line.split() for line in lines if line.strip().startswith("ctxdoc simulate")]
+    # The plan, the choice within the limit, and the lowest number at last.
+    assert [words[-1] for words in shown] == ["--plan", "--verbose", "--verbose"]
+    command = shown[-1]
     best = document(*command[2:])["rows"]
     every = document(LOG)
     assert isinstance(best, list)

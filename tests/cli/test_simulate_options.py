@@ -50,6 +50,14 @@ def test_what_is_no_share_is_a_mistake_with_an_example(typed: str) -> None:
     assert "write --max-unseen 10%" in ended.err
 
 
+@shows("--plan", "simulate")
+def test_plan_shows_the_changes_alone() -> None:
+    text = call("simulate", LOG, "--plan").out
+    assert text.startswith("PLAN  2 changes: ")
+    assert "strategy" not in text.split()
+    assert document("simulate", LOG, "--plan")["schema"] == "ctxdoc/plan/1"
+
+
 @shows("--sweep", "simulate")
 def test_sweeps_make_one_grid() -> None:
     (found,) = document(

@@ -9,6 +9,7 @@ from msgspec import Struct
 from ctxdoc.prompt.prefix import Breakpoint
 from ctxdoc.prompt.segments import AT
 from ctxdoc.simulation.history.assemble import Prompt
+from ctxdoc.simulation.recipe import Recipe
 
 
 class Placement(Struct, frozen=True, kw_only=True):
@@ -20,6 +21,8 @@ class Placement(Struct, frozen=True, kw_only=True):
     """The breakpoints of a prompt, from the first block to the last."""
     top_level: bool = False
     """Whether the body asks for it as a whole, and no block is marked."""
+    recipe: Recipe | None = None
+    """What to write so that breakpoints stand so; None where nobody should."""
     as_sent: bool = False
     """Whether breakpoints stand where the log has them."""
     bound: bool = False

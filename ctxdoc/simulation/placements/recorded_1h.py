@@ -11,12 +11,22 @@ from ctxdoc.prompt.prefix import Breakpoint
 from ctxdoc.simulation.history.assemble import Prompt
 from ctxdoc.simulation.placements.base import Placement
 from ctxdoc.simulation.placements.recorded import PLACEMENT as RECORDED
+from ctxdoc.simulation.recipe import Recipe, pasted
 
 
 def _place(prompt: Prompt) -> tuple[Breakpoint, ...]:
     return tuple(Breakpoint(mark.index, "1h") for mark in RECORDED.place(prompt))
 
 
+RECIPE = Recipe(
+    do="leave the breakpoints where they are and let them live for an hour",
+    code=pasted({"cache_control": {"type": "ephemeral", "ttl": "1h"}}),
+    proof="cache_creation has ephemeral_1h_input_tokens alone",
+)
 PLACEMENT = Placement(
-    id="recorded_1h", title="as they were sent, for an hour", place=_place, as_sent=True
+    recipe=RECIPE,
+    id="recorded_1h",
+    title="as they were sent, for an hour",
+    place=_place,
+    as_sent=True,
 )

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from ctxdoc.prompt.prefix import Breakpoint
 from ctxdoc.simulation.history.assemble import Prompt
 from ctxdoc.simulation.placements.base import Placement, last_block, marks_at, stable_ends
+from ctxdoc.simulation.recipe import Recipe, pasted
 
 
 def _place(prompt: Prompt) -> tuple[Breakpoint, ...]:
@@ -24,6 +25,14 @@ def _places(prompt: Prompt) -> Iterator[tuple[int | None, str]]:
         yield index, "5m"
 
 
+RECIPE = Recipe(
+    do="mark the end of tools, of the system prompt and of the last message, for 5 minutes",
+    code=pasted({"cache_control": {"type": "ephemeral"}}),
+    proof="each request reads what the one before it read and wrote",
+)
 PLACEMENT = Placement(
-    id="rolling", title="end of tools, of system and of the last message", place=_place
+    recipe=RECIPE,
+    id="rolling",
+    title="end of tools, of system and of the last message",
+    place=_place,
 )

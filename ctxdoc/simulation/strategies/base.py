@@ -12,9 +12,11 @@ from msgspec import Meta, Struct
 
 from ctxdoc.errors import InputError, UnknownNameError
 from ctxdoc.prompt.segments import Segment
+from ctxdoc.request.codec import Json
 from ctxdoc.simulation.closed_forms import Figures, Law
 from ctxdoc.simulation.history.edit import Maker
 from ctxdoc.simulation.history.messages import Call, Head, Message, Session, size_of
+from ctxdoc.simulation.recipe import Recipe
 
 
 class History(Struct, frozen=True, eq=False, gc=False):
@@ -145,13 +147,15 @@ class Definition(Struct, frozen=True, kw_only=True):
     """Whether it takes something out of a prompt that was sent before."""
     coarsens: bool = False
     """Whether it sends images in less detail, which does not count as unseen."""
-    server_edit: Callable[[Any], dict[str, object]] | None = None
+    server_edit: Callable[[Any], dict[str, Json]] | None = None
     """The entry of `context_management` that asks the API for it; None where the API has none."""
     applied_edit: ApplyEdit | None = None
     """What the answer to a request says of it, where the API only takes something out and the body stays
     as it is; None where the next body gives back what the API put in."""
     as_written: bool = False
     """Whether it is kept as people write it, though the API may refuse what it sends."""
+    recipe: Callable[[Any], Recipe] | None = None
+    """From a strategy, what to write so that it is in force; None where nobody should."""
     usual: tuple[str, ...] = ("",)
     """The parameters with which it is compared where nothing is asked for, a text for each row."""
     applies: Callable[[Session], bool] = _always

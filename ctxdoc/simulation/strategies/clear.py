@@ -30,10 +30,12 @@ from typing import Annotated, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ctxdoc.request.codec import Json
 from ctxdoc.simulation.closed_forms import paid_back
 from ctxdoc.simulation.history.edit import Edit
 from ctxdoc.simulation.history.mapped import Mapped
 from ctxdoc.simulation.history.messages import Message, member_of, size_of
+from ctxdoc.simulation.recipe import Recipe, pasted
 from ctxdoc.simulation.strategies.base import COUNT, Definition, History, Outgoing, prompt
 
 PLACEHOLDER = '"[old tool result cleared]"'
@@ -183,12 +185,12 @@ def _names(messages: Sequence[Message], index: int) -> dict[int, str]:
     }
 
 
-def _edit(strategy: Clear) -> dict[str, object]:
+def _edit(strategy: Clear) -> dict[str, Json]:
     """The API's own edit (context-editing page, 2026-10-08)."""
-    trigger: dict[str, object] = {"type": "input_tokens", "value": strategy.trigger}
+    trigger: dict[str, Json] = {"type": "input_tokens", "value": strategy.trigger}
     if strategy.tool_uses:
         trigger = {"type": "tool_uses", "value": strategy.tool_uses}
-    edit: dict[str, object] = {
+    edit: dict[str, Json] = {
         "type": "clear_tool_uses_20250919",
         "trigger": trigger,
         "keep": {"type": "tool_uses", "value": strategy.keep},
@@ -196,7 +198,7 @@ def _edit(strategy: Clear) -> dict[str, object]:
     if strategy.clear_at_least:
         edit["clear_at_least"] = {"type": "input_tokens", "value": strategy.clear_at_least}
     if strategy.exclude_tools:
-        edit["exclude_tools"] = strategy.exclude_tools.split("|")
+        edit["exclude_tools"] = [*strategy.exclude_tools.split("|")]
     if strategy.clear_tool_inputs:
         edit["clear_tool_inputs"] = True
     return edit
@@ -220,7 +222,20 @@ def _applied_edit(
     return {"type": kind, "cleared_tool_uses": count, "cleared_input_tokens": freed}
 
 
+BETA = "context-management-2025-06-27"
+
+
+def _recipe(strategy: Clear) -> Recipe:
+    return Recipe(
+        do="ask the API to clear old tool results (the body stays as it is)",
+        code=pasted({"context_management": {"edits": [_edit(strategy)]}}),
+        beta=BETA,
+        proof="answers name applied_edits with cleared_tool_uses, and prompts stay near the trigger",
+    )
+
+
 STRATEGY = Definition(
+    recipe=_recipe,
     id="clear",
     title="replaces old tool results by a placeholder",
     make=Clear,

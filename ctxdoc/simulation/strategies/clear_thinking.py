@@ -20,6 +20,7 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 from ctxdoc.prompt.messages_form import THINKING_KINDS
+from ctxdoc.request.codec import Json
 from ctxdoc.simulation.history.edit import LEFT_OUT
 from ctxdoc.simulation.history.messages import Message, thinks
 from ctxdoc.simulation.strategies.base import COUNT, Definition, History, Outgoing
@@ -53,7 +54,7 @@ class ClearThinking(Struct, frozen=True):
         return history.maker.replaced(message, dict.fromkeys(gone, LEFT_OUT), history.call)
 
 
-def _edit(strategy: ClearThinking) -> dict[str, object]:
+def _edit(strategy: ClearThinking) -> dict[str, Json]:
     """The API's own edit (context-editing page, 2026-10-08)."""
     return {
         "type": "clear_thinking_20251015",

@@ -29,6 +29,7 @@ from ctxdoc.request.codec import Json
 from ctxdoc.simulation.closed_forms import Figures, Law, best_batch, compaction
 from ctxdoc.simulation.history.edit import text_block, told
 from ctxdoc.simulation.history.messages import Message, size_of
+from ctxdoc.simulation.recipe import Recipe, pasted
 from ctxdoc.simulation.strategies.base import (
     COUNT,
     SUMMARY,
@@ -145,7 +146,7 @@ def _held(memory: object, messages: list[Message]) -> Memory | None:
     return memory if messages[memory.index - 1] is memory.before else None
 
 
-def _edit(strategy: Compact) -> dict[str, object]:
+def _edit(strategy: Compact) -> dict[str, Json]:
     """The API's own edit (compaction page, 2026-10-08)."""
     return {
         "type": "compact_20260112",
@@ -172,7 +173,26 @@ def _best_trigger(strategy: Compact, figures: Figures) -> Law | None:
     )
 
 
+BETA = "compact-2026-01-12"
+
+
+def _recipe(strategy: Compact) -> Recipe:
+    if strategy.trigger < LEAST_SERVER_TRIGGER or strategy.at or strategy.model:
+        return Recipe(
+            do=f"put a summary of {strategy.summary_tokens:,} tokens in the place of all but the last "
+            f"{strategy.keep_recent} messages once a prompt has {strategy.trigger:,} tokens",
+            proof="prompts fall to tools, system prompt and summary, and grow from there",
+        )
+    return Recipe(
+        do="ask the API to compact (send the compaction block back as it came)",
+        code=pasted({"context_management": {"edits": [_edit(strategy)]}}),
+        beta=BETA,
+        proof="answers begin with a compaction block, and the next prompts are short",
+    )
+
+
 STRATEGY = Definition(
+    recipe=_recipe,
     id="compact",
     title="a summary replaces the history",
     make=Compact,

@@ -26,6 +26,7 @@ from ctxdoc.request.digest import blake2b
 from ctxdoc.simulation.history.edit import Edit
 from ctxdoc.simulation.history.messages import Message, Session, member_of
 from ctxdoc.simulation.history.overlap import common_start
+from ctxdoc.simulation.recipe import Recipe, pasted
 from ctxdoc.simulation.strategies.base import PAYLOAD, Definition, History, Outgoing
 
 POINTER_TOKENS = 15
@@ -108,7 +109,23 @@ def _has_copies(session: Session) -> bool:
     return len(set(contents)) < len(contents)
 
 
+def _recipe(strategy: Dedupe) -> Recipe:
+    del strategy
+    return Recipe(
+        do="send a pointer where a tool gives back what is in the history already",
+        code=pasted(
+            {
+                "type": "tool_result",
+                "tool_use_id": "toolu_…",
+                "content": "[the same as toolu_… above]",
+            }
+        ),
+        proof="no two tool results of a prompt are equal",
+    )
+
+
 STRATEGY = Definition(
+    recipe=_recipe,
     id="dedupe",
     title="one copy of each tool result",
     make=Dedupe,

@@ -29,6 +29,7 @@ from ctxdoc.prompt.segments import AT, Segment
 from ctxdoc.request.codec import Json
 from ctxdoc.simulation.history.edit import LEFT_OUT, Edit, text_block
 from ctxdoc.simulation.history.messages import Head, Message, member_of, pictured
+from ctxdoc.simulation.recipe import Recipe
 from ctxdoc.simulation.strategies.base import COUNT, Definition, History, Outgoing
 
 NOTE = "[image dropped]"
@@ -150,6 +151,17 @@ def _bare(head: Head) -> Head:
     )
 
 
+def _recipe(strategy: DropImages) -> Recipe:
+    return Recipe(
+        do=f"put a note in the place of all images but the last {strategy.keep}, {strategy.batch} at a time",
+        proof="ctxdoc image LOG counts fewer sendings of each image",
+    )
+
+
 STRATEGY = Definition(
-    id="drop_images", title="only the newest images stay", make=DropImages, applies=pictured
+    recipe=_recipe,
+    id="drop_images",
+    title="only the newest images stay",
+    make=DropImages,
+    applies=pictured,
 )

@@ -30,6 +30,7 @@ from ctxdoc.simulation.closed_forms import Figures, Law, saved_by_offload
 from ctxdoc.simulation.history.edit import Edit, made_message, with_segment
 from ctxdoc.simulation.history.messages import Head, Message
 from ctxdoc.simulation.history.overlap import common_start
+from ctxdoc.simulation.recipe import Recipe, pasted
 from ctxdoc.simulation.strategies.base import (
     PAYLOAD,
     SHARE,
@@ -182,7 +183,22 @@ def _law(strategy: Offload, figures: Figures) -> Law | None:
     )
 
 
+def _recipe(strategy: Offload) -> Recipe:
+    return Recipe(
+        do=f"write tool results over {strategy.over:,} tokens to a file when they come, and send the path",
+        code=pasted(
+            {
+                "type": "tool_result",
+                "tool_use_id": "toolu_…",
+                "content": "stored in results/0001.txt",
+            }
+        ),
+        proof=f"no tool result has more than {strategy.over:,} tokens, and few are read again",
+    )
+
+
 STRATEGY = Definition(
+    recipe=_recipe,
     id="offload",
     title="payloads go to disk, a pointer is sent",
     make=Offload,

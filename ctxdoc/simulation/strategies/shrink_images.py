@@ -26,6 +26,7 @@ from ctxdoc.request.codec import Json
 from ctxdoc.simulation.history.edit import Edit
 from ctxdoc.simulation.history.mapped import Mapped
 from ctxdoc.simulation.history.messages import Message, pictured
+from ctxdoc.simulation.recipe import Recipe
 from ctxdoc.simulation.strategies.base import PAYLOAD, PIXELS, Definition, History, Outgoing
 
 
@@ -83,7 +84,15 @@ class ShrinkImages(Struct, frozen=True):
         return {**value, "source": source}, saved
 
 
+def _recipe(strategy: ShrinkImages) -> Recipe:
+    return Recipe(
+        do=f"scale images to at most {strategy.max_edge:,} pixels of the long side before they are sent",
+        proof="ctxdoc image LOG lists no larger one",
+    )
+
+
 STRATEGY = Definition(
+    recipe=_recipe,
     id="shrink_images",
     title="images are sent smaller from the start",
     make=ShrinkImages,

@@ -23,6 +23,7 @@ from msgspec import Struct
 
 from ctxdoc.simulation.closed_forms import paid_back
 from ctxdoc.simulation.history.messages import Message, size_of
+from ctxdoc.simulation.recipe import Recipe
 from ctxdoc.simulation.strategies.base import (
     WHOLE,
     Cut,
@@ -83,6 +84,13 @@ def held(memory: object, messages: Sequence[Message]) -> Cut:
     return WHOLE
 
 
+def _recipe(strategy: Trim) -> Recipe:
+    return Recipe(
+        do=f"drop the oldest turns in one go at {strategy.high:,} {strategy.unit}, down to {strategy.low:,}",
+        proof="prompts fall seldom and by much, and only grow in between",
+    )
+
+
 STRATEGY = Definition(
-    id="trim", title="drops the oldest turns in batches", make=Trim, law=paid_back
+    recipe=_recipe, id="trim", title="drops the oldest turns in batches", make=Trim, law=paid_back
 )

@@ -25,6 +25,7 @@ from ctxdoc.simulation.closed_forms import Figures, Law, saved_by_offload
 from ctxdoc.simulation.history.edit import Edit
 from ctxdoc.simulation.history.mapped import Mapped
 from ctxdoc.simulation.history.messages import Message, member_of
+from ctxdoc.simulation.recipe import Recipe
 from ctxdoc.simulation.strategies.base import Definition, History, Outgoing, payload
 
 NOTE_TOKENS = 12
@@ -108,7 +109,16 @@ def _law(strategy: Truncate, figures: Figures) -> Law | None:
     )
 
 
+def _recipe(strategy: Truncate) -> Recipe:
+    which = {"head": "the head", "tail": "the tail", "both": "head and tail"}[strategy.part]
+    return Recipe(
+        do=f"cut tool results to {strategy.tokens:,} tokens ({which}) before they are sent first",
+        proof=f"no tool result has more than {strategy.tokens:,} tokens, and the same call is not made again",
+    )
+
+
 STRATEGY = Definition(
+    recipe=_recipe,
     id="truncate",
     title="long tool results are cut before they are sent",
     make=Truncate,

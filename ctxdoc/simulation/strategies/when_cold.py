@@ -24,6 +24,7 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 from ctxdoc.simulation.history.messages import Head, Session, size_of
+from ctxdoc.simulation.recipe import Recipe
 from ctxdoc.simulation.strategies.base import (
     COUNT,
     MOST,
@@ -99,7 +100,18 @@ def _has_times(session: Session) -> bool:
     return any(call.at is not None for call in session.calls)
 
 
+def _recipe(strategy: WhenCold) -> Recipe:
+    what = f"clear all tool results but the last {strategy.keep}"
+    if strategy.edit == "trim":
+        what = f"drop the oldest turns down to {strategy.low:,} tokens"
+    return Recipe(
+        do=f"{what} when the last request is more than {strategy.after:,} seconds ago, and never in between",
+        proof="requests behind a pause write less than the prompt before it had; no other one rewrites",
+    )
+
+
 STRATEGY = Definition(
+    recipe=_recipe,
     id="when_cold",
     title="shortens the history only while the cache is cold",
     make=WhenCold,
