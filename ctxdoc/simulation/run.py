@@ -18,6 +18,7 @@ from ctxdoc.simulation.bill import Bill, Sending, sum_of_known, total_cost, unca
 from ctxdoc.simulation.history.assemble import Lane, Prompt
 from ctxdoc.simulation.history.edit import Maker
 from ctxdoc.simulation.history.messages import Call, Head, Message, Session, thinks
+from ctxdoc.simulation.history.picture_setting import PictureSetting
 from ctxdoc.simulation.history.validity import BOUND_THINKING, OVER_WINDOW, Checker, has_thinking
 from ctxdoc.simulation.placements import Placement
 from ctxdoc.simulation.result import Result
@@ -35,6 +36,7 @@ class Simulation:
     def __init__(self, session: Session, weigh: Weigh = weight_of) -> None:
         self.session = session
         self._weigh = weigh
+        self._setting = PictureSetting(session)
 
     def rows(self, specs: tuple[Spec, ...], placements: Sequence[Placement]) -> list[Result]:
         """A strategy under each of the placements."""
@@ -68,7 +70,7 @@ class Simulation:
             yield from run.send(call)
 
     def _run(self, specs: tuple[Spec, ...], placements: Sequence[Placement]) -> _Run:
-        return _Run(specs, placements, self._weigh, thinks=thinks(self.session))
+        return _Run(specs, placements, self._weigh, self._setting, thinks=thinks(self.session))
 
 
 class _ThreadState:
@@ -114,11 +116,13 @@ class _Run:
         specs: tuple[Spec, ...],
         placements: Sequence[Placement],
         weigh: Weigh,
+        setting: PictureSetting,
         *,
         thinks: bool,
     ) -> None:
         self.specs = specs
         self.maker = Maker(weigh)
+        self.setting = setting
         self.threads: dict[int, _ThreadState] = {}
         self.bills = [Bill(placement) for placement in placements]
         self.warnings: Counter[str] = Counter()
@@ -163,6 +167,8 @@ class _Run:
             outcome.add(sent)
             self.unseen.show(sent.seen)
             self.unseen.shorten(sent.partly)
+        if outcome.messages is not recorded:
+            outcome.head = self.setting.fitting(outcome.head, outcome.messages)
         return outcome
 
     def pass_by(self, call: Call) -> None:
@@ -176,7 +182,7 @@ class _Run:
         """The further calls and the request itself, in order."""
         self.extra_calls += len(outcome.ahead) + len(outcome.behind)
         at, began = _ahead_of(call, state.begun)
-        found = [_sent_beside(call, state.lane, pair, -1, (at, began)) for pair in outcome.ahead]
+        found = [self._beside(call, state.lane, pair, -1, (at, began)) for pair in outcome.ahead]
         prompt = state.lane.prompt(call, outcome.head, outcome.messages, outcome.passing)
         found.append(Sending(prompt, call.output or 0, True, 0, call.at, call.began))
         if call.at is not None:
@@ -187,8 +193,21 @@ class _Run:
         for number, pair in enumerate(outcome.behind, start=1):
             # Each starts when the first response before it has begun.
             at = None if call.at is None else call.at + number * FIRST_RESPONSE
-            found.append(_sent_beside(call, state.lane, pair, number, (at, None)))
+            found.append(self._beside(call, state.lane, pair, number, (at, None)))
         return found
+
+    def _beside(
+        self,
+        call: Call,
+        lane: Lane,
+        pair: tuple[Head, Extra],
+        order: int,
+        times: tuple[datetime | None, datetime | None],
+    ) -> Sending:
+        """A further call, with the head that its messages have."""
+        head, extra = pair
+        fitting = self.setting.fitting(head, extra.messages)
+        return _sent_beside(call, lane, (fitting, extra), order, times)
 
     def _refusals(
         self, call: Call, checker: Checker, prompt: Prompt, changed: list[Message] | None

@@ -181,6 +181,14 @@ WITH_IMAGES = (
     "shrink_images:max_edge=280",
     "shrink_images:max_edge=0,max_tokens=100",
     "shrink_images:max_edge=400+drop_images:keep=2",
+    # An image that goes, or comes back, with what others take out.
+    "clear:trigger=0,keep=1,by=client",
+    "clear:trigger=0,keep=0,by=client+reread:share=0.5",
+    f"compact:at=4|8,summary_tokens={SUMMARY}",
+    f"handoff:at=5,summary_tokens={SUMMARY}",
+    "trim:high=2600,low=1900",
+    "window:turns=2",
+    "offload:over=100",
 )
 
 

@@ -21,14 +21,13 @@ from typing import Annotated
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from ctxdoc.images.file import iter_images, read_size
 from ctxdoc.images.size import UNKNOWN_SIZE_TOKENS, image_tokens
-from ctxdoc.prompt.segments import AT, Segment
+from ctxdoc.prompt.segments import Segment
 from ctxdoc.request.codec import Json
 from ctxdoc.simulation.history.edit import LEFT_OUT, Edit, text_block
-from ctxdoc.simulation.history.messages import Head, Message, member_of, pictured
+from ctxdoc.simulation.history.messages import Message, member_of, pictured
 from ctxdoc.simulation.recipe import Recipe
 from ctxdoc.simulation.strategies.base import COUNT, Definition, History, Outgoing
 
@@ -62,8 +61,7 @@ class DropImages(Struct, frozen=True):
                 put[message] = self._without(message, gone, history)
             left -= gone
         sent = [put.get(message, message) for message in history.messages]
-        head = _without_setting(history) if dropped == total else None
-        return Outgoing(messages=sent, memory=dropped, head=head)
+        return Outgoing(messages=sent, memory=dropped)
 
     def _dropped(self, total: int, before: int) -> int:
         """How many of all images are gone: what was dropped stays so, and more goes in whole batches."""
@@ -133,22 +131,6 @@ def _noted(content: Json, gone: int, note: bool) -> list[Json]:
         else:
             found.append(part)
     return found
-
-
-def _without_setting(history: History) -> Head:
-    """The head of a prompt without images: their presence is a part of it (prompt-caching page,
-    2026-10-08)."""
-    return history.maker.once(("bare", history.head), lambda: _bare(history.head))
-
-
-def _bare(head: Head) -> Head:
-    kept = [i for i, segment in enumerate(head.segments) if segment.rank[0] != AT["images"]]
-    if len(kept) == len(head.segments):
-        return head
-    tokens = tuple(head.tokens[i] for i in kept)
-    return replace(
-        head, segments=tuple(head.segments[i] for i in kept), tokens=tokens, size=sum(tokens)
-    )
 
 
 def _recipe(strategy: DropImages) -> Recipe:
