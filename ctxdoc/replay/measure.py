@@ -11,6 +11,7 @@ from ctxdoc.cache.breakpoint_rules import Refusal, RefusalCode, find_refusal
 from ctxdoc.cache.simulator import FIRST_RESPONSE_SECONDS, Cache, Lookup, Outcome, scopes_differ
 from ctxdoc.prompt.diff import common_segments
 from ctxdoc.prompt.message_shape import lifetime_conflict, shape_fault
+from ctxdoc.prompt.messages_form import THINKING_KINDS
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.render import SERVER_RESULTS, Renderer
 from ctxdoc.request.request import Request, Section
@@ -136,6 +137,7 @@ class Replayer:
         # What was read tells a size of the earlier prompt: noted first, this one is sized by it too.
         if sizing is not None and not before.passes:
             self._note_read(before, prefix, sizing.cache_read)
+            self._note_answer(before, prefix, sizing.input)
         return self.ledger.measure(prefix, sizing, (before.prefix, before.sizes), request.counted)
 
     def _with_answer(self, found: MeasuredRequest) -> MeasuredRequest:
@@ -228,6 +230,23 @@ class Replayer:
         if prefix.keys[nearest] not in self.ledger.known:
             self.ledger.note(prefix, tokens, nearest)
 
+    def _note_answer(self, before: MeasuredRequest, prefix: Prefix, most: int) -> None:
+        """Where a prompt gives back the earlier request's answer, its end is known by the counted answer."""
+        # Sizes that somebody states need no counter to tell an answer from a result.
+        end = _end_of_answer(before, prefix) if self.ledger.weigh is weight_of else None
+        usage = before.usage
+        if end is None or usage is None or before.corrected is not None:
+            return
+        tokens = usage.input + usage.output
+        start = len(before.prefix.segments)
+        ratio = before.sizes.ratio or 1.0
+        weight = ratio * sum(
+            self.ledger.weight(each, prefix) for each in prefix.segments[start:end]
+        )
+        # Thinking that is not given back, or blocks that the log lost: then it is not this answer.
+        if tokens < most and LEAST_ANSWER * weight <= usage.output <= MOST_ANSWER * weight:
+            self.ledger.known.setdefault(prefix.keys[end - 1], tokens)
+
     def send(self, exchange: MeasuredRequest) -> Outcome:
         """Looks the request up and stores what it writes; one that was refused, or whose counters say
         that nothing was cached, writes nothing."""
@@ -299,6 +318,27 @@ def _is_accepted(request: Request) -> bool:
     """Whether there is an answer, or what a simulation has in its place, that is no refusal."""
     answer = request.response or request.simulated
     return answer is not None and not request.refused
+
+
+LEAST_ANSWER, MOST_ANSWER = 0.6, 1.7
+"""Counted tokens of an answer for an estimated one, between which it is the one that the prompt gives back."""
+
+
+def _end_of_answer(before: MeasuredRequest, prefix: Prefix) -> int | None:
+    """How many leading blocks of a prompt end with the earlier request's answer; None where it does not give it
+    back as it was, or something stands behind it that no counter of it has."""
+    usage, one = before.usage, before.prefix
+    start = len(one.segments)
+    if usage is None or not usage.output or before.passes or one.root != prefix.root:
+        return None
+    if start >= len(prefix.segments) or prefix.keys[start - 1 : start] != one.keys[-1:]:
+        return None
+    end = start
+    while end < len(prefix.segments) and prefix.segments[end].role == "assistant":
+        if prefix.segments[end].kind in THINKING_KINDS:
+            return None
+        end += 1
+    return end if start < end < len(prefix.segments) else None
 
 
 def _tells_lifetime(usage: Usage) -> bool:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import random
+from io import BytesIO
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ctxdoc.reading.formats import FORMATS
+from ctxdoc.reading.source import Source
 from ctxdoc.replay.thread import Threads
 from ctxdoc.replay.walk import Walk, replayed_pair
 from ctxdoc.request.request import Request
 from tests.support.prompts import counters, sent, talk
+from tests.support.sessions import START, first_body, lines, marked, prose, record
 
 MARK = {"type": "ephemeral"}
 LONG = "lorem ipsum dolor sit amet " * 300
@@ -133,3 +140,53 @@ def test_threads_by_counters_are_told_by_session_and_number() -> None:
     assert [thread.number for thread, _ in found] == [0, 1, 0, 2]
     # A request with a body may go on from one without.
     assert threads.go_on(4, "s", 2) == (found[0][0], False)
+
+
+def test_an_answer_that_is_given_back_has_its_counted_tokens() -> None:
+    """A token has three characters in what the model says and five in results, which no weight knows."""
+
+    def tokens_of(block: dict[str, object]) -> int:
+        return len(json.dumps(block)) // (5 if block["type"] == "tool_result" else 3)
+
+    rng, total, cached, rows = random.Random(3), 2_000, 0, []
+    body = first_body(rng)
+    answers: list[int] = []
+    for number in range(6):
+        said = [
+            {"type": "text", "text": prose(rng, 400)},
+            {"type": "tool_use", "id": f"toolu_{number}", "name": "read", "input": {"n": number}},
+        ]
+        heard = {
+            "type": "tool_result",
+            "tool_use_id": f"toolu_{number}",
+            "content": prose(rng, 2_500),
+        }
+        output = sum(map(tokens_of, said))
+        row = record(json.loads(json.dumps(marked(body))), START, None, number)
+        row["response"] = {
+            "id": f"msg_{number}", "type": "message", "role": "assistant", "model": body["model"],
+            "content": said, "stop_reason": "tool_use",
+            "usage": {
+                "input_tokens": 0, "cache_read_input_tokens": cached,
+                "cache_creation_input_tokens": total - cached, "output_tokens": output,
+            },
+        }  # fmt: skip
+        rows.append(row)
+        cached, total = total, total + output + tokens_of(heard)
+        answers.append(output)
+        body["messages"] += [
+            {"role": "assistant", "content": said},
+            {"role": "user", "content": [heard]},
+        ]
+    found = FORMATS["native"].read(Source("-", BytesIO(lines(rows).encode())))
+    requests = [item for item in found if isinstance(item, Request)]
+    (*_, last) = Walk(requests).steps()
+    assert last.replayed is not None
+    after = last.replayed.after
+    sizes: dict[int, int] = {}
+    for index, segment in enumerate(after.prefix.segments):
+        if segment.role == "assistant":
+            size = after.sizes.at(index) - after.sizes.at(index - 1)
+            sizes[segment.rank[1]] = sizes.get(segment.rank[1], 0) + size
+    assert list(sizes.values()) == answers[:-1]
+    assert after.sizes.total == cached
