@@ -11,13 +11,14 @@ from ctxdoc.cache.breakpoint_rules import Refusal, RefusalCode, find_refusal
 from ctxdoc.cache.simulator import FIRST_RESPONSE_SECONDS, Cache, Lookup, Outcome, scopes_differ
 from ctxdoc.prompt.diff import common_segments
 from ctxdoc.prompt.message_shape import lifetime_conflict, shape_fault
-from ctxdoc.prompt.messages_form import THINKING_KINDS
 from ctxdoc.prompt.prefix import Prefix
 from ctxdoc.prompt.render import SERVER_RESULTS, Renderer
+from ctxdoc.replay.answer import end_of_answer, is_near
+from ctxdoc.replay.counted_bytes import can_have, corrected_of
 from ctxdoc.request.request import Request, Section
 from ctxdoc.request.response import Response
 from ctxdoc.request.usage import Origin, Usage
-from ctxdoc.tokens.estimate import Weigh, hidden_tokens, is_opaque, weight_of
+from ctxdoc.tokens.estimate import Weigh, weight_of
 from ctxdoc.tokens.ledger import Sizes, TokenLedger
 
 
@@ -107,7 +108,7 @@ class Replayer:
         if hour_lost:
             prefix = _with_five_minutes(prefix)
         # The proof needs the true index of the last breakpoint, and the counters of one pass.
-        corrected = None if lost or passes else _corrected(prefix, usage)
+        corrected = None if lost or passes else corrected_of(prefix, usage)
         found = MeasuredRequest(
             request=request,
             prefix=prefix,
@@ -232,19 +233,17 @@ class Replayer:
 
     def _note_answer(self, before: MeasuredRequest, prefix: Prefix, most: int) -> None:
         """Where a prompt gives back the earlier request's answer, its end is known by the counted answer."""
-        # Sizes that somebody states need no counter to tell an answer from a result.
-        end = _end_of_answer(before, prefix) if self.ledger.weigh is weight_of else None
         usage = before.usage
-        if end is None or usage is None or before.corrected is not None:
+        # Sizes that somebody states need no counter to tell an answer from a result.
+        if usage is None or before.passes or before.corrected or self.ledger.weigh is not weight_of:
             return
+        end = end_of_answer(before.prefix, prefix)
         tokens = usage.input + usage.output
-        start = len(before.prefix.segments)
-        ratio = before.sizes.ratio or 1.0
-        weight = ratio * sum(
-            self.ledger.weight(each, prefix) for each in prefix.segments[start:end]
-        )
-        # Thinking that is not given back, or blocks that the log lost: then it is not this answer.
-        if tokens < most and LEAST_ANSWER * weight <= usage.output <= MOST_ANSWER * weight:
+        if end is None or tokens >= most:
+            return
+        answer = prefix.segments[len(before.prefix.segments) : end]
+        weight = (before.sizes.ratio or 1.0) * sum(weight_of(each, prefix.rule) for each in answer)
+        if is_near(usage.output, weight):
             self.ledger.known.setdefault(prefix.keys[end - 1], tokens)
 
     def send(self, exchange: MeasuredRequest) -> Outcome:
@@ -318,27 +317,6 @@ def _is_accepted(request: Request) -> bool:
     """Whether there is an answer, or what a simulation has in its place, that is no refusal."""
     answer = request.response or request.simulated
     return answer is not None and not request.refused
-
-
-LEAST_ANSWER, MOST_ANSWER = 0.6, 1.7
-"""Counted tokens of an answer for an estimated one, between which it is the one that the prompt gives back."""
-
-
-def _end_of_answer(before: MeasuredRequest, prefix: Prefix) -> int | None:
-    """How many leading blocks of a prompt end with the earlier request's answer; None where it does not give it
-    back as it was, or something stands behind it that no counter of it has."""
-    usage, one = before.usage, before.prefix
-    start = len(one.segments)
-    if usage is None or not usage.output or before.passes or one.root != prefix.root:
-        return None
-    if start >= len(prefix.segments) or prefix.keys[start - 1 : start] != one.keys[-1:]:
-        return None
-    end = start
-    while end < len(prefix.segments) and prefix.segments[end].role == "assistant":
-        if prefix.segments[end].kind in THINKING_KINDS:
-            return None
-        end += 1
-    return end if start < end < len(prefix.segments) else None
 
 
 def _tells_lifetime(usage: Usage) -> bool:
@@ -434,38 +412,6 @@ def _began(request: Request) -> datetime | None:
     if request.duration is not None:
         seconds = min(seconds, request.duration)
     return request.at + timedelta(seconds=seconds)
-
-
-FRAME_TOKENS = 64
-"""Tokens that may stand around the blocks of a prompt without being in them."""
-
-
-def can_have(prefix: Prefix, index: int, tokens: int) -> bool:
-    """Whether the prompt up to a segment can have so many tokens: a token is at least one byte, and
-    where nothing opaque stands there, that is all there is."""
-    segments = prefix.segments[: index + 1]
-    most = sum(segment.size for segment in segments) + FRAME_TOKENS + hidden_tokens(prefix)
-    return tokens <= most or any(map(is_opaque, segments))
-
-
-def _corrected(prefix: Prefix, usage: Usage | None) -> Usage | None:
-    """Counters without the cached part that some loggers count in input_tokens as well; None where that
-    is not proved.
-
-    The proof: input_tokens is more than can stand behind the last breakpoint, where nothing is whose
-    tokens its bytes do not bound; and without the cached part it fits.
-    """
-    if usage is None or not prefix.breakpoints:
-        return None
-    cached = usage.cache_read + usage.cache_write
-    rest = usage.uncached - cached
-    if not cached or rest < 0:
-        return None
-    behind = prefix.segments[prefix.breakpoints[-1] + 1 :]
-    most = sum(segment.size for segment in behind) + FRAME_TOKENS
-    if usage.uncached <= most or rest > most or any(map(is_opaque, behind)):
-        return None
-    return replace(usage, uncached=rest)
 
 
 def _with_five_minutes(prefix: Prefix) -> Prefix:

@@ -199,13 +199,8 @@ class _State(Struct, frozen=True, kw_only=True):
         own = [call for call in session.calls if call.thread == last.thread]
         prompts = [call.head.size + size_of(call.messages) for call in own[-RECENT - 1 :]]
         grown = [two - one for one, two in pairwise(prompts) if two > one]
-        answers = [call.output for call in own[-RECENT:] if call.output is not None]
         ttl = max((mark.ttl for mark in last.marks), key=TTL_SECONDS.__getitem__, default="5m")
-        if now is not None and last.at is not None and now < last.at:
-            raise InputError(
-                f"--now is before the last call ({last.at.isoformat(timespec='seconds')})",
-                "leave it out: it is the time of the clock",
-            )
+        _check_now(now, last.at)
         per_call = round(median(grown)) if grown else 0
         history = prompts[-1] - last.head.size
         return cls(
@@ -214,7 +209,7 @@ class _State(Struct, frozen=True, kw_only=True):
             number=len(own),
             prompt=prompts[-1],
             per_call=per_call,
-            reply=min(round(median(answers)) if answers else per_call // 5, per_call),
+            reply=_reply_of(own, per_call),
             gap=_gap_of(own, TTL_SECONDS[ttl]),
             now=now if last.at is not None else None,
             ttl=ttl,
@@ -326,6 +321,21 @@ class _State(Struct, frozen=True, kw_only=True):
             return Window(by_formula=None, turns=None)
         size = self.last.head.size + self.summary + self.per_call * turns
         return Window(by_formula=round(size), turns=round(turns))
+
+
+def _check_now(now: datetime | None, last: datetime | None) -> None:
+    """Raises InputError for a time before the last call."""
+    if now is not None and last is not None and now < last:
+        raise InputError(
+            f"--now is before the last call ({last.isoformat(timespec='seconds')})",
+            "leave it out: it is the time of the clock",
+        )
+
+
+def _reply_of(calls: Sequence[Call], per_call: int) -> int:
+    """Tokens of an answer; a fifth of what a call adds where none is known."""
+    answers = [call.output for call in calls[-RECENT:] if call.output is not None]
+    return min(round(median(answers)) if answers else per_call // 5, per_call)
 
 
 def _calls_of(so_far: int, room: int, per_call: int) -> int:

@@ -5,7 +5,7 @@ A step is worth its place by what it saves beside the steps ahead of it: all of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from decimal import Decimal
 
 from msgspec import Struct
@@ -68,26 +68,16 @@ def _steps(simulation: Simulation, comparison: Comparison) -> Iterator[Step]:
         return
     placement, cost = comparison.sent.placement, sent
     place = _placement(comparison, sent)
-    if place is not None and place.cost is not None and place.placement.recipe is not None:
+    if place is not None and place.cost is not None:
         placement, cost = place.placement, place.cost
-        yield Step(
-            id=placement.id,
-            recipe=placement.recipe or MEND,
-            alone=sent - cost,
-            together=cost,
-            unseen=0.0,
-        )
+        recipe = placement.recipe or MEND
+        yield Step(id=placement.id, recipe=recipe, alone=sent - cost, together=cost, unseen=0.0)
     joined: tuple[Spec, ...] = ()
     for row in _ranked(comparison):
-        found = _joined(simulation, joined, row, placement)
-        if found is None or found.cost is None or cost - found.cost < WORTH * sent:
-            continue
-        if not comparison.is_within(found):
-            continue
-        step = _step(comparison, row, found)
-        if step is not None:
+        found = _joined(simulation, comparison, (*joined, *row.specs), placement)
+        if found is not None and found.cost is not None and cost - found.cost >= WORTH * sent:
             joined, cost = found.specs, found.cost
-            yield step
+            yield from _step(comparison, row, found)
 
 
 def _placement(comparison: Comparison, sent: Decimal) -> Result | None:
@@ -121,21 +111,20 @@ def _ranked(comparison: Comparison) -> list[Result]:
 
 
 def _joined(
-    simulation: Simulation, joined: Sequence[Spec], row: Result, placement: Placement
+    simulation: Simulation, comparison: Comparison, specs: tuple[Spec, ...], placement: Placement
 ) -> Result | None:
-    """What the steps so far and one more come to together."""
-    specs = (*joined, *row.specs)
+    """What the steps so far and one more come to together, within the window and the limit."""
     (found,) = simulation.rows(specs, [placement])
-    return found if found.fits else None
+    return found if found.fits and comparison.is_within(found) else None
 
 
-def _step(comparison: Comparison, row: Result, together: Result) -> Step | None:
+def _step(comparison: Comparison, row: Result, together: Result) -> Iterator[Step]:
     (spec,) = row.specs
     keep = comparison.keep.cost
     if spec.definition.recipe is None or keep is None or row.cost is None:
-        return None
+        return
     found = comparison.break_even(row)
-    return Step(
+    yield Step(
         id=row.text,
         recipe=spec.definition.recipe(spec.strategy),
         alone=keep - row.cost,

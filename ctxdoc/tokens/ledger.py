@@ -12,7 +12,6 @@ from itertools import accumulate
 from msgspec import Struct
 
 from ctxdoc.prompt.prefix import Prefix
-from ctxdoc.prompt.segments import Segment
 from ctxdoc.request.usage import Origin, Usage
 from ctxdoc.tokens.estimate import CHARACTERS_PER_TOKEN, Weigh, hidden_tokens, weight_of
 
@@ -86,10 +85,6 @@ class TokenLedger:
             ends=(*_ends_upto(start, before), *ends),
             ratio=ratio,
         )
-
-    def weight(self, segment: Segment, prefix: Prefix) -> float:
-        """The estimated tokens of a block of a prompt, before calibration."""
-        return self.weigh(segment, prefix.rule)
 
     def _own(self, prefix: Prefix, usage: Usage | None) -> dict[int, int]:
         """Numbers of leading segments whose tokens the request's own counters state, growing: up to

@@ -42,14 +42,14 @@ def simulate_json(comparison: Comparison, *, excerpts: bool) -> dict[str, Json]:
         "closed_forms": [_form(form) for form in comparison.forms],
         "rows": [row_json(row, comparison, excerpts=excerpts) for row in comparison.rows],
         "as_sent": [row_json(row, comparison) for row in comparison.as_sent],
-        "best": best.name if best else None,
+        "best": _name(best),
         "best_row": _index(best, comparison),
-        "best_whole": whole.name if whole else None,
+        "best_whole": _name(whole),
         "best_whole_row": _index(whole, comparison),
         "best_whole_placement": whole.placement.id if whole else None,
         "max_unseen": f"{comparison.max_unseen:.4f}",
         "history_tokens": comparison.history_tokens,
-        "best_within": within.name if within else None,
+        "best_within": _name(within),
         "best_within_row": _index(within, comparison),
         "front": [
             {"strategy": row.text, "placement": row.placement.id, "row": _index(row, comparison)}
@@ -58,6 +58,10 @@ def simulate_json(comparison: Comparison, *, excerpts: bool) -> dict[str, Json]:
         "prefix_to_mend": comparison.is_dead,
         "searches": [_found(found) for found in comparison.found],
     }
+
+
+def _name(row: Result | None) -> str | None:
+    return row.name if row else None
 
 
 def _index(row: Result | None, comparison: Comparison) -> int | None:

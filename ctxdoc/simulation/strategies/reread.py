@@ -60,9 +60,7 @@ class Reread(Struct, frozen=True):
         again = [pair for at, pair in enumerate(new, first) if self._is_read(at)]
         made = [each for message, index in again for each in read_again(message, [index])]
         put = {**known.put, now[-1]: (*known.put.get(now[-1], ()), *made)} if made else known.put
-        sent = now
-        if put:
-            sent = [each for message in now for each in (message, *put.get(message, ()))]
+        sent = _with_rereads(now, put)
         upto = len(sent) - len(made)
         digests = frozenset(message.segments[index].digest for message, index in new)
         return Outgoing(
@@ -100,6 +98,15 @@ class Reread(Struct, frozen=True):
         for index, segment in enumerate(message.segments):
             if segment.kind in PAYLOADS and message.tokens[index] > self.over:
                 yield index
+
+
+def _with_rereads(
+    messages: list[Message], put: dict[Message, tuple[Message, ...]]
+) -> list[Message]:
+    """The messages with what was read again behind each."""
+    if not put:
+        return messages
+    return [each for message in messages for each in (message, *put.get(message, ()))]
 
 
 def payloads_of(lost: Sequence[tuple[Segment, int]], over: int = 100) -> int:
