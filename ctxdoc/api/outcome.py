@@ -13,6 +13,7 @@ from msgspec import Struct
 from ctxdoc.errors import CtxdocError, InputError
 from ctxdoc.outputs import OUTPUTS, Style
 from ctxdoc.outputs.report import Picture, Report
+from ctxdoc.reports.json.second import second_of
 from ctxdoc.request.codec import Json
 from ctxdoc.request.log import Log
 
@@ -44,13 +45,18 @@ class Outcome(Struct, frozen=True, kw_only=True, dict=True):
     def report(self, *, excerpts: bool = True) -> Report:
         """What all outputs write; without `excerpts` no text of the requests is in it."""
 
-    def to_dict(self, *, excerpts: bool = True) -> dict[str, Json]:
-        """The document of `--format json`; money is a decimal string."""
-        return self.report(excerpts=excerpts).data
+    def to_dict(self, *, excerpts: bool = True, schema: int = 1) -> dict[str, Json]:
+        """The document of `--format json`; money is a decimal string. In schema 2 shares, ratios and
+        percentages are numbers."""
+        return self._of_schema(schema, excerpts=excerpts).data
 
-    def to_json(self, *, excerpts: bool = True) -> str:
+    def to_json(self, *, excerpts: bool = True, schema: int = 1) -> str:
         """The same as text, equal to the command's to the byte."""
-        return OUTPUTS["json"].write(self.report(excerpts=excerpts), Style())
+        return OUTPUTS["json"].write(self._of_schema(schema, excerpts=excerpts), Style())
+
+    def _of_schema(self, schema: int, *, excerpts: bool) -> Report:
+        report = self.report(excerpts=excerpts)
+        return second_of(report) if schema == 2 else report
 
     def to_text(self, *, excerpts: bool = True, width: int = 100) -> str:
         """The report for people, without colour; `width` is in columns."""

@@ -19,6 +19,7 @@ from ctxdoc.cli.options import (
     OptionalLogsArgument,
     OutputOption,
     QuietOption,
+    SchemaOption,
     SessionOption,
     StrictOption,
     TableFormatOption,
@@ -26,7 +27,7 @@ from ctxdoc.cli.options import (
     typed,
 )
 from ctxdoc.cli.progress import shown_progress
-from ctxdoc.cli.writing import refuse_inputs, warn_all, write_report
+from ctxdoc.cli.writing import check_schema, refuse_inputs, warn_all, write_report
 from ctxdoc.outputs import OUTPUTS
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
@@ -78,6 +79,7 @@ def advise(
     ] = None,
     form: TableFormatOption = "text",
     output: OutputOption = "",
+    schema: SchemaOption = "1",
     model: ModelOption = "",
     count_tokens: CountOption = False,
     strict: StrictOption = False,
@@ -100,6 +102,7 @@ def advise(
     """
     del debug
     OUTPUTS[form]
+    check_schema(schema)
     refuse_inputs(typed(logs), {"--output": output})
     # The process ends soon: nothing that refers to itself in circles has to be found before.
     gc.disable()
@@ -110,4 +113,4 @@ def advise(
         asked = asked_of(ctx, api.advise)
         found = api.advise(*typed(logs), **asked, count_tokens=counter, progress=progress)
     warn_all(found.warnings, quiet=quiet)
-    write_report(found.report(), form, output, no_color=no_color)
+    write_report(found.report(), form, output, no_color=no_color, schema=schema)

@@ -20,9 +20,10 @@ from ctxdoc.cli.options import (
     NoColorOption,
     OutputOption,
     QuietOption,
+    SchemaOption,
     StrictOption,
 )
-from ctxdoc.cli.writing import refuse_inputs, warn, warn_all, write_report
+from ctxdoc.cli.writing import check_schema, refuse_inputs, warn, warn_all, write_report
 from ctxdoc.errors import InputError
 from ctxdoc.outputs import OUTPUTS
 from ctxdoc.pricing.cost import usd_text
@@ -65,6 +66,7 @@ def diagnose(
     ] = False,
     form: FormatOption = "text",
     output: OutputOption = "",
+    schema: SchemaOption = "1",
     model: ModelOption = "",
     count_tokens: CountOption = False,
     strict: StrictOption = False,
@@ -88,6 +90,7 @@ def diagnose(
     """
     del debug
     OUTPUTS[form]
+    check_schema(schema)
     refuse_inputs(inputs, {"--output": output})
     with counting(count_tokens, partial(tell_prompts, quiet=quiet)) as counter:
         found = api.diagnose(
@@ -99,7 +102,9 @@ def diagnose(
         plan = found.plan_live(diagnostics=diagnostics)
         _agree(found, plan, yes=yes)
         found = found.send_live(plan)
-    write_report(found.report(excerpts=not no_excerpts), form, output, no_color=no_color)
+    write_report(
+        found.report(excerpts=not no_excerpts), form, output, no_color=no_color, schema=schema
+    )
     if exit_code and found.state != "alive":
         raise typer.Exit(1)
 

@@ -63,6 +63,14 @@ OutputOption = Annotated[
         "--output", metavar="FILE", help="Write the report to a file, whole or not at all."
     ),
 ]
+SchemaOption = Annotated[
+    str,
+    typer.Option(
+        "--schema",
+        metavar="1|2",
+        help="Of --format json: in 2, shares, ratios and percentages are numbers.",
+    ),
+]
 ModelOption = Annotated[
     str, typer.Option("--model", help="Use this model's rules and prices instead of the log's.")
 ]

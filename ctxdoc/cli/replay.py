@@ -20,12 +20,20 @@ from ctxdoc.cli.options import (
     NoColorOption,
     OutputOption,
     QuietOption,
+    SchemaOption,
     SessionOption,
     StrictOption,
     TableFormatOption,
 )
 from ctxdoc.cli.progress import shown_progress
-from ctxdoc.cli.writing import check_plot, refuse_inputs, warn_all, write_plot, write_report
+from ctxdoc.cli.writing import (
+    check_plot,
+    check_schema,
+    refuse_inputs,
+    warn_all,
+    write_plot,
+    write_report,
+)
 from ctxdoc.errors import NoRequestError
 from ctxdoc.outputs import OUTPUTS
 
@@ -44,6 +52,7 @@ def replay(
     ] = "",
     form: TableFormatOption = "text",
     output: OutputOption = "",
+    schema: SchemaOption = "1",
     model: ModelOption = "",
     count_tokens: CountOption = False,
     no_excerpts: ExcerptsOption = False,
@@ -67,6 +76,7 @@ def replay(
     """
     del debug
     OUTPUTS[form]
+    check_schema(schema)
     check_plot(plot)
     refuse_inputs(logs, {"--plot": plot, "--output": output})
     # The process ends soon: nothing that refers to itself in circles has to be found before.
@@ -86,7 +96,7 @@ def replay(
     warn_all(found.warnings, quiet=quiet)
     report = found.report(excerpts=not no_excerpts)
     write_plot(plot, found.plot)
-    write_report(report, form, output, no_color=no_color)
+    write_report(report, form, output, no_color=no_color, schema=schema)
     if not found.is_understood:
         # The report says what each request lacks, so it is written all the same.
         raise NoRequestError("no request of the log has counters, or a body that is understood")

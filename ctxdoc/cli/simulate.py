@@ -23,6 +23,7 @@ from ctxdoc.cli.options import (
     OptionalLogsArgument,
     OutputOption,
     QuietOption,
+    SchemaOption,
     SessionOption,
     StrictOption,
     TableFormatOption,
@@ -32,6 +33,7 @@ from ctxdoc.cli.options import (
 from ctxdoc.cli.progress import shown_progress
 from ctxdoc.cli.writing import (
     check_plot,
+    check_schema,
     refuse_inputs,
     warn,
     warn_all,
@@ -153,6 +155,7 @@ def simulate(
     ] = False,
     form: TableFormatOption = "text",
     output: OutputOption = "",
+    schema: SchemaOption = "1",
     model: ModelOption = "",
     count_tokens: CountOption = False,
     no_excerpts: ExcerptsOption = False,
@@ -179,6 +182,7 @@ def simulate(
     """
     del debug
     OUTPUTS[form]
+    check_schema(schema)
     check_plot(plot)
     refuse_inputs(typed(logs), {"--emit": emit, "--plot": plot, "--output": output})
     _check_emit(emit, typed(strategy), typed(placement))
@@ -194,7 +198,7 @@ def simulate(
     write_plot(plot, found.plot)
     _emit(found, emit, quiet=quiet)
     report = found.report(excerpts=not no_excerpts)
-    write_report(report, form, output, no_color=no_color)
+    write_report(report, form, output, no_color=no_color, schema=schema)
 
 
 def _check_emit(emit: str, strategy: Sequence[str], placement: Sequence[str]) -> None:

@@ -15,6 +15,7 @@ from ctxdoc.errors import InputError
 from ctxdoc.outputs import OUTPUTS, Style
 from ctxdoc.outputs.printable import harmless
 from ctxdoc.outputs.report import Report
+from ctxdoc.reports.json.second import second_of
 
 PIPE_WIDTH = 100
 """Columns where the output is no terminal."""
@@ -24,8 +25,12 @@ LEAST_COLUMNS = 40
 """From here on COLUMNS is obeyed to the letter."""
 
 
-def write_report(report: Report, form: str, output: str, *, no_color: bool) -> None:
+def write_report(
+    report: Report, form: str, output: str, *, no_color: bool, schema: str = "1"
+) -> None:
     """Writes a report to standard output or, whole or not at all, to a file."""
+    if schema == "2":
+        report = second_of(report)
     written = OUTPUTS[form].write(report, _style(output, no_color))
     if output and output != "-":
         write_bytes(Path(output), written.encode("utf-8", "backslashreplace"), "--output")
@@ -118,6 +123,15 @@ def write_plot(plot: str, draw: Callable[[str], bytes]) -> None:
 
 def _kind(path: Path) -> str:
     return path.suffix.lower().removeprefix(".")
+
+
+SCHEMAS = ("1", "2")
+
+
+def check_schema(schema: str) -> None:
+    """Raises InputError for a schema that there is not."""
+    if schema not in SCHEMAS:
+        raise InputError(f"--schema '{schema}' is not known", "write --schema 1 or --schema 2")
 
 
 def check_plot(plot: str) -> None:

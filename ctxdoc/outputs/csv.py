@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 
 from ctxdoc.errors import InputError
 from ctxdoc.outputs.base import Output, Style
@@ -12,6 +13,10 @@ from ctxdoc.outputs.report import Cell, Report
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Beginnings of a text that a spreadsheet would run."""
+
+
+NUMBER = re.compile(r"-[0-9]+\.[0-9]+", re.ASCII)
+"""A number as this program writes it, with a fraction: a name in a log rarely looks so."""
 
 
 def _write(report: Report, style: Style) -> str:
@@ -30,6 +35,9 @@ def _cell(cell: Cell) -> str | int:
     if cell is None or isinstance(cell, int):
         return "" if cell is None else cell
     text = harmless(cell)
+    if NUMBER.fullmatch(text):
+        # A number below 0 is no formula, and a program reads it as what it is.
+        return text
     return f"'{text}" if text.startswith(FORMULA) else text
 
 

@@ -208,15 +208,26 @@ def _by_size(item: Lost) -> tuple[int, int, str]:
     return -item.tokens, item.request, item.segment.pointer
 
 
+NESTED = ("parameters", "warnings", "lost_blocks", "rereads", "same_as")
+
+
+def _share_of(found: BreakEven | None) -> str | None:
+    """Up to which share of rereads a row pays: all of it is 1."""
+    if found is None:
+        return None
+    return "1.0000" if found.share is None else f"{found.share:.4f}"
+
+
 def strategy_records(comparison: Comparison) -> Records:
     """The table for other programs."""
     rows: list[dict[str, Json]] = [row_json(row, comparison) for row in comparison.rows]
-    names = [name for name in rows[0] if name not in ("parameters", "warnings", "lost_blocks")]
+    names = [name for name in rows[0] if name not in NESTED]
     return Records(
-        columns=(*names, "parameters"),
+        columns=(*names, "pays_below_reread_share", "parameters"),
         rows=tuple(
             (
                 *(_cell(row[name]) for name in names),
+                _cell(_share_of(comparison.break_even(own))),
                 "; ".join(f"{k}={v}" for k, v in parameters_json(own).items()),
             )
             for row, own in zip(rows, comparison.rows, strict=True)

@@ -18,7 +18,7 @@ from ctxdoc.errors import CtxdocError
 VERBS = ("advise", "diagnose", "gate", "image", "read", "replay", "simulate")
 OF_THE_PROGRAM = {
     "format", "output", "plot", "emit", "no-excerpts", "quiet", "no-color", "debug", "exit-code",
-    "live", "yes", "diagnostics", "help",
+    "live", "yes", "diagnostics", "help", "schema",
 }  # fmt: skip
 """Options on how a report is written, and what is sent after asking: methods of an outcome, or of no use."""
 

@@ -66,6 +66,40 @@ def test_output_writes_to_a_file_what_would_have_been_printed(command: str, tmp_
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+@shows("--schema", "diagnose", "replay", "simulate", "advise")
+@each("diagnose", "replay", "simulate", "advise")
+def test_schema_2_has_numbers_where_schema_1_has_strings(command: str) -> None:
+    one, two = (document(command, *BASE[command], "--schema", number) for number in "12")
+    assert one == document(command, *BASE[command])
+    assert (one["schema"], two["schema"]) == (f"ctxdoc/{command}/1", f"ctxdoc/{command}/2")
+    pairs = [pair for pair in _members(one, two) if pair[1] != pair[2]]
+    assert {name for name, _, _ in pairs} <= {
+        "schema", "hit_ratio", "error_share", "r2", "largest_error_share", "vs_keep_percent",
+        "vs_keep_percent_without_cache", "difference_percent", "vs_sent_percent", "unseen_share",
+        "max_unseen", "pays_below_share", "share",
+    }  # fmt: skip
+    for name, text, number in pairs:
+        assert name == "schema" or float(text) == number
+        assert name == "schema" or not isinstance(number, str)
+    assert len(pairs) > 1 or command in ("diagnose", "advise")
+    ended = call(command, *BASE[command], "--schema", "3")
+    assert (ended.code, ended.out) == (2, "")
+    assert "write --schema 1 or --schema 2" in ended.err
+
+
+def _members(one: Any, two: Any, name: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """The values of two documents of one form, by the name of their member."""
+    if isinstance(one, dict):
+        assert list(one) == list(two)
+        for key in one:
+            yield from _members(one[key], two[key], key)
+    elif isinstance(one, list):
+        for each_one, each_two in zip(one, two, strict=True):
+            yield from _members(each_one, each_two, name)
+    else:
+        yield name, one, two
+
+
 @shows("--output", *BASE)
 @each(*BASE)
 def test_output_to_a_dash_is_standard_output(command: str) -> None:

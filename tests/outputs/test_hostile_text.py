@@ -112,6 +112,11 @@ def test_a_cell_of_csv_begins_with_no_sign_of_a_formula(text: str) -> None:
     assert not cell.lstrip('"').startswith(("=", "+", "-", "@", "\t", "\r"))
 
 
+@pytest.mark.parametrize("text", ["-13.43", "-0.0012", "7.50"])
+def test_a_number_in_a_cell_of_csv_is_a_number(text: str) -> None:
+    assert OUTPUTS["csv"].write(report_of(text), Style()).splitlines()[1] == f"{text},1"
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 def test_junit_is_read_by_an_xml_parser(text: str) -> None:
     root = ElementTree.fromstring(
