@@ -14,6 +14,7 @@ from ctxdoc.simulation.history.messages import BreakpointAt, Message, Session
 from ctxdoc.simulation.placements import PLACEMENTS
 from ctxdoc.simulation.run import Simulation
 from ctxdoc.simulation.strategies.spec import parse_specs
+from tests.simulation.test_run import recorded, weigh
 
 SHAPE = Shape(prefix=4_000, per_turn=1_000, turns=3, tool_share=0.0, output=100)
 START = datetime(2026, 11, 2, 9, tzinfo=UTC)
@@ -80,3 +81,23 @@ def test_spare_breakpoints_reach_what_a_long_turn_leaves_behind() -> None:
         reached = blocks + 1 < 20
         assert rolling.cache_read == (first if reached else fixed), blocks
         assert spare.input == rolling.input == first + all_of_second
+
+
+def test_facts_that_change_leave_the_recorded_head_readable() -> None:
+    """Facts of 300 tokens stand behind a head of 4,000, in another version each time: the head is read, and all
+    behind it is written."""
+    row = Simulation(made_session(SHAPE)).rows(
+        parse_specs("inject_memory:tokens=300,change=1"), [PLACEMENTS["rolling"]]
+    )[0]
+    assert row.usage.cache_read == 2 * 4_000
+    assert row.usage.cache_write == 4_000 + sum(300 + 1_000 * turn for turn in (1, 2, 3))
+
+
+def test_a_call_that_is_made_up_without_thinking_is_warned_of() -> None:
+    """With thinking on, the turn that calls a tool begins with it."""
+    for think in (True, False):
+        for text in ("offload:over=300,reread=0.5", "offload:over=300+reread:share=0.5"):
+            row = Simulation(recorded(think=think), weigh).rows(
+                parse_specs(text), [PLACEMENTS["rolling"]]
+            )[0]
+            assert any("carry no thinking" in warning for warning in row.warnings) is think

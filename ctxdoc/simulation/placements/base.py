@@ -41,13 +41,20 @@ def last_block(prompt: Prompt, stop: int | None = None) -> int | None:
 
 
 def stable_ends(prompt: Prompt) -> Iterator[int]:
-    """The last tool definition and the last block of the system prompt."""
+    """The last tool definition and the last block of the system prompt; where a strategy has put blocks behind
+    the recorded ones, which may change, the last recorded one too."""
+    own = prompt.call.head.segments
     for part in ("tools", "system"):
         found = [
             index
             for index, segment in enumerate(prompt.head.segments)
             if segment.rank[0] == AT[part] and segment.is_block and not segment.mark_fault
         ]
+        recorded = [
+            index for index in found if any(prompt.head.segments[index] is each for each in own)
+        ]
+        if recorded and recorded[-1] != found[-1]:
+            yield recorded[-1]
         if found:
             yield found[-1]
 

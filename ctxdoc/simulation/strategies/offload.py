@@ -87,6 +87,7 @@ class Offload(Struct, frozen=True):
             memory=now,
             head=history.maker.once(("reader", history.head), lambda: self._head(history.head)),
             seen=tuple(seen),
+            warnings=thinking_warning(history) if later else (),
             extra=tuple(
                 Extra(messages=sent[: upto + count], output=CALL_TOKENS, after=True)
                 for count in range(2, later + 1, 2)
@@ -147,6 +148,17 @@ class Offload(Struct, frozen=True):
         rank = (segment.rank[0], max((rank[1] for rank in last), default=-1) + 1, 0)
         segment = msgspec.structs.replace(segment, rank=rank)
         return with_segment(head, segment, self.tool_tokens)
+
+
+NO_THINKING = "the calls that read again carry no thinking, which the API asks for where it is on"
+
+
+def thinking_warning(history: History) -> tuple[str, ...]:
+    """What the API refuses of a made-up call: with thinking on, a turn that calls tools begins with it."""
+    recorded = history.call.request.body if history.call.request else None
+    asked = b"" if recorded is None else bytes(recorded.thinking)
+    on = b"enabled" in asked or b"adaptive" in asked
+    return (NO_THINKING,) if on else ()
 
 
 def read_again(message: Message, places: list[int]) -> Iterator[Message]:

@@ -25,7 +25,7 @@ from ctxdoc.prompt.segments import Segment
 from ctxdoc.simulation.history.messages import Message
 from ctxdoc.simulation.history.overlap import common_end, common_start
 from ctxdoc.simulation.strategies.base import PAYLOAD, SHARE, Definition, Extra, History, Outgoing
-from ctxdoc.simulation.strategies.offload import CALL_TOKENS, PAYLOADS, read_again
+from ctxdoc.simulation.strategies.offload import CALL_TOKENS, PAYLOADS, read_again, thinking_warning
 
 GOLDEN = (5**0.5 - 1) / 2
 
@@ -73,6 +73,7 @@ class Reread(Struct, frozen=True):
                 for count in range(2, len(made) + 1, 2)
             ),
             seen=tuple(message.segments[index] for message, index in again),
+            warnings=thinking_warning(history) if made else (),
         )
 
     def _is_read(self, number: int) -> bool:
