@@ -32,7 +32,14 @@ from ctxdoc.simulation.emit import iter_lines
 from ctxdoc.simulation.history.from_log import recorded_session
 from ctxdoc.simulation.history.from_numbers import made_session
 from ctxdoc.simulation.plan import Plan, plan_of
-from ctxdoc.simulation.question import Question, option_of, question_of, shape_of, share_of
+from ctxdoc.simulation.question import (
+    Question,
+    option_of,
+    question_of,
+    renews_shorter_of,
+    shape_of,
+    share_of,
+)
 from ctxdoc.simulation.run import Simulation
 
 if TYPE_CHECKING:
@@ -140,6 +147,7 @@ def simulate(
     sweep: Names = (),
     optimize: Names = (),
     max_unseen: float | str = MAX_UNSEEN,
+    assume: str = "",
     prefix: int | None = None,
     per_turn: int | None = None,
     turns: int | None = None,
@@ -162,8 +170,9 @@ def simulate(
     `gap` is seconds between two requests, `tool_share` runs from 0 to 1. `strategy`, `placement`, `sweep` and
     `optimize` are one text or several, as the options take them; without a strategy all that apply are
     compared. `max_unseen` is the share of the history that a way may hide and still be a choice, 0.1 or "10%".
-    With `plan` report and document are the plan alone. `verbose` lists what the model would not see in report
-    and document.
+    `assume` is shorter_entries_die or shorter_entries_live: whether entries of shorter prefixes live on when a
+    longer one is read. With `plan` report and document are the plan alone. `verbose` lists what the model would
+    not see in report and document.
 
     Raises InputError for what cannot be read or makes no session, UnknownNameError for a name that there is
     not, NoRequestError where no request can be simulated.
@@ -180,6 +189,7 @@ def simulate(
         several(optimize),
         share_of(max_unseen, "--max-unseen"),
     )
+    renews = renews_shorter_of(assume)
     numbers = {
         "prefix": prefix,
         "per_turn": per_turn,
@@ -195,7 +205,7 @@ def simulate(
     warnings: tuple[str, ...] = ()
     with collector_paused():
         if given:
-            simulation = Simulation(made_session(shape_of(given, model)))
+            simulation = Simulation(made_session(shape_of(given, model)), renews_shorter=renews)
         else:
             log = read(
                 *logs,
@@ -205,7 +215,8 @@ def simulate(
                 condense=True,
                 progress=progress,
             )
-            simulation, warnings = _recorded(log, session), skipped_lines(log)
+            simulation = _recorded(log, session, renews_shorter=renews)
+            warnings = skipped_lines(log)
             # The session has all that is needed; a log that was read here is gone.
             del log
         comparison = question.answer(simulation)
@@ -220,10 +231,10 @@ def simulate(
     )
 
 
-def _recorded(log: Log, session: str) -> Simulation:
+def _recorded(log: Log, session: str, *, renews_shorter: bool) -> Simulation:
     """The session of a log, ready to be run; an error names what was skipped before."""
     with noting(skipped_lines(log)):
-        return Simulation(recorded_session(log, only=session))
+        return Simulation(recorded_session(log, only=session), renews_shorter=renews_shorter)
 
 
 def check_one_source(logs: tuple[Source, ...], given: dict[str, int | float]) -> None:

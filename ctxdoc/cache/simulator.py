@@ -87,7 +87,10 @@ class Outcome(Struct, frozen=True, kw_only=True):
 class Cache:
     """The entries of every model and scope; the only state of a replay."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, renews_shorter: bool = False) -> None:
+        """With `renews_shorter` a read renews the entries of shorter prefixes too: neither is documented
+        (facts, additions of 2026-11-30)."""
+        self._renews_shorter = renews_shorter
         self._entries: dict[bytes, tuple[Entry, ...]] = {}
         """Of one prefix, an entry for each scope."""
 
@@ -141,12 +144,16 @@ class Cache:
         return None
 
     def _renew(self, lookup: Lookup, index: int) -> None:
-        """A hit renews its own entry; those of shorter prefixes keep their time."""
-        key = lookup.prefix.keys[index]
-        self._entries[key] = tuple(
-            _aged(entry, lookup, used=True) if _live(entry, lookup, Relax.NOTHING) else entry
-            for entry in self._entries[key]
-        )
+        """A hit renews its own entry; those of shorter prefixes keep their time, as it is assumed."""
+        keys = lookup.prefix.keys[: index + 1] if self._renews_shorter else ()
+        for key in (
+            *[each for each in keys[:-1] if each in self._entries],
+            lookup.prefix.keys[index],
+        ):
+            self._entries[key] = tuple(
+                _aged(entry, lookup, used=True) if _live(entry, lookup, Relax.NOTHING) else entry
+                for entry in self._entries[key]
+            )
 
     def show(self, keys: Iterable[bytes], at: datetime) -> None:
         """Makes the entries of some prefixes readable from a time on, where they would not be yet."""

@@ -98,6 +98,15 @@ def simulate(
             help="Hide at most this much of the history: 10%, or 0.1; 0 takes nothing from the model.",
         ),
     ] = "10%",
+    assume: Annotated[
+        str,
+        typer.Option(
+            "--assume",
+            metavar="shorter_entries_die|shorter_entries_live",
+            help="What is not documented: whether shorter entries live on when a longer one is read.",
+            show_default=False,
+        ),
+    ] = "",
     prefix: Annotated[
         int | None,
         typer.Option(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
 
-from ctxdoc.outputs.numbers import counted
+from ctxdoc.outputs.numbers import counted, money_text
 from ctxdoc.outputs.report import (
     Fields,
     Notes,
@@ -122,12 +123,30 @@ def _assumed(comparison: Comparison) -> Iterator[str]:
             "the session is small: the usual marks (100k, 150k) would never be reached, so they are "
             "set to shares of its largest prompt"
         )
+    yield from _shorter_text(comparison)
     if any(row.lost for row in comparison.rows):
         yield "nothing that is gone is read again, unless offload:reread=SHARE or +reread:share=SHARE says so"
     yield (
         "moved: sent before, and again behind a change; unseen: share of the history that is missing at "
         "some request; rereads: it pays while less than that share of what is gone is read again; pays: "
         "the request from which it is cheaper in all, to the end"
+    )
+
+
+MATTERS = Decimal("0.005")
+"""Share of the cost from which on an assumption is worth both figures."""
+
+
+def _shorter_text(comparison: Comparison) -> Iterator[str]:
+    """What is assumed of entries that are shorter than the one that is read, where it matters."""
+    keep, other = comparison.keep.cost, comparison.otherwise
+    if keep is None or other is None or abs(keep - other) <= MATTERS * keep:
+        return
+    how = "live on" if comparison.renews_shorter else "do not live on"
+    word = "shorter_entries_die" if comparison.renews_shorter else "shorter_entries_live"
+    yield (
+        f"shorter entries {how} when a longer one is read, which nobody documents: otherwise keep costs "
+        f"{money_text(other)} and not {money_text(keep)} (--assume {word})"
     )
 
 

@@ -62,9 +62,9 @@ def total_cost(costs: Sequence[int | None]) -> int | None:
 class Bill:
     """What the prompts of a strategy cost under one placement."""
 
-    def __init__(self, placement: Placement) -> None:
+    def __init__(self, placement: Placement, *, renews_shorter: bool = False) -> None:
         self.placement = placement
-        self._cache = Cache()
+        self._cache = Cache(renews_shorter=renews_shorter)
         self._bound = BoundOfTree(PrefixTree())
         self._billed: list[list[tuple[Meter, Usage, int | None]]] = []
         """By request: each prompt's rates and usage, and its number in the tree of the bound."""

@@ -52,6 +52,10 @@ class Comparison(Struct, frozen=True, kw_only=True):
     found: tuple[Optimum, ...] = ()
     scaled: bool = False
     """Whether the marks of strategies were set for this session."""
+    renews_shorter: bool = False
+    """Whether it is assumed that a read renews the entries of shorter prefixes."""
+    otherwise: Decimal | None = None
+    """USD of keeping everything under the other assumption."""
     max_unseen: float = MAX_UNSEEN
     """Share of the history that a way may hide and still be a choice."""
     break_evens: Mapping[int, BreakEven] = {}
@@ -196,6 +200,8 @@ def compare(
         forms=tuple(_forms(session, rows, keep, growth, found)) if growth and whole else (),
         found=tuple(found),
         scaled=_is_scaled(session, [*chosen, *_best_of(found)]),
+        renews_shorter=simulation.renews_shorter,
+        otherwise=simulation.otherwise().rows(parse_specs("keep"), places[:1])[0].cost,
         max_unseen=max_unseen,
         break_evens=dict(_break_evens(simulation, rows, places)),
         same=same,

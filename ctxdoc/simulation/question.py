@@ -4,11 +4,12 @@ numbers."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 
 import msgspec
 from msgspec import Struct
 
-from ctxdoc.errors import InputError
+from ctxdoc.errors import InputError, UnknownNameError
 from ctxdoc.simulation.choice import MAX_UNSEEN, REREAD
 from ctxdoc.simulation.compare import Comparison, compare
 from ctxdoc.simulation.defaults import fitted_all
@@ -140,6 +141,21 @@ def share_of(text: float | str, option: str) -> float:
     if not 0 <= share <= 1:
         raise InputError(f"{option} '{text}' is no share", f"write {option} 10%, or {option} 0.1")
     return share
+
+
+ASSUMPTIONS = {"shorter_entries_die": False, "shorter_entries_live": True}
+"""What nobody documents of the cache, by its name → whether a read renews the entries of shorter prefixes."""
+
+
+def renews_shorter_of(text: str) -> bool:
+    """The assumption on entries that are shorter than the one that is read.
+
+    Raises UnknownNameError for another one.
+    """
+    if text and text not in ASSUMPTIONS:
+        near = get_close_matches(text, ASSUMPTIONS, n=2)
+        raise UnknownNameError("assumption", text, near, list(ASSUMPTIONS))
+    return ASSUMPTIONS.get(text, False)
 
 
 def option_of(number: str) -> str:

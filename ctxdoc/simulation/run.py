@@ -33,8 +33,12 @@ NO_HEAD = Head((), (), 0)
 class Simulation:
     """A session, ready to be run under strategies."""
 
-    def __init__(self, session: Session, weigh: Weigh = weight_of) -> None:
+    def __init__(
+        self, session: Session, weigh: Weigh = weight_of, *, renews_shorter: bool = False
+    ) -> None:
+        """With `renews_shorter` the entries of shorter prefixes live on when a longer one is read."""
         self.session = session
+        self.renews_shorter = renews_shorter
         self._weigh = weigh
         self._setting = PictureSetting(session)
 
@@ -59,7 +63,7 @@ class Simulation:
         self, specs: tuple[Spec, ...], placement: Placement
     ) -> Iterator[tuple[Sending, Usage]]:
         """The prompts of a strategy in their order, each with what it reads, writes and pays in full."""
-        bill = Bill(placement)
+        bill = Bill(placement, renews_shorter=self.renews_shorter)
         for sending in self.iter_sent(specs, placement):
             yield sending, bill.bill(sending.prompt.call, sending)[0]
 
@@ -70,7 +74,12 @@ class Simulation:
             yield from run.send(call)
 
     def _run(self, specs: tuple[Spec, ...], placements: Sequence[Placement]) -> _Run:
-        return _Run(specs, placements, self._weigh, self._setting, thinks=thinks(self.session))
+        bills = [Bill(each, renews_shorter=self.renews_shorter) for each in placements]
+        return _Run(specs, bills, self._weigh, self._setting, thinks=thinks(self.session))
+
+    def otherwise(self) -> Simulation:
+        """The same session under the other assumption on entries of shorter prefixes."""
+        return Simulation(self.session, self._weigh, renews_shorter=not self.renews_shorter)
 
 
 class _ThreadState:
@@ -114,7 +123,7 @@ class _Run:
     def __init__(
         self,
         specs: tuple[Spec, ...],
-        placements: Sequence[Placement],
+        bills: list[Bill],
         weigh: Weigh,
         setting: PictureSetting,
         *,
@@ -124,7 +133,7 @@ class _Run:
         self.maker = Maker(weigh)
         self.setting = setting
         self.threads: dict[int, _ThreadState] = {}
-        self.bills = [Bill(placement) for placement in placements]
+        self.bills = bills
         self.warnings: Counter[str] = Counter()
         self.unseen = Unseen(coarsens=any(spec.definition.coarsens for spec in specs))
         self.prompts: list[int] = []

@@ -50,6 +50,30 @@ def test_what_is_no_share_is_a_mistake_with_an_example(typed: str) -> None:
     assert "write --max-unseen 10%" in ended.err
 
 
+@shows("--assume", "simulate")
+def test_assume_switches_what_nobody_documents() -> None:
+    """Forty requests 20 s apart: behind 300 s the first entry of 8,000 tokens has ended, unless reads of longer
+    ones renewed it. A summary at request 30 then reads it or writes it again (Opus 4.8: 6.25 and 0.50 USD)."""
+    words = (
+        "--prefix",
+        "8000",
+        "--per-turn",
+        "1000",
+        "--turns",
+        "40",
+        "--model",
+        "claude-opus-4-8",
+    )
+    costs = []
+    for name in ("shorter_entries_die", "shorter_entries_live"):
+        found = document("simulate", *words, "--strategy", "handoff:at=30", "--assume", name)
+        assert found["assumptions"]["shorter_entries"] == name.rpartition("_")[2]
+        costs.append(float(found["rows"][1]["cost"]))
+    assert costs[0] - costs[1] == pytest.approx(8_000 * (6.25 - 0.5) / 10**6)
+    ended = call("simulate", *words, "--assume", "shorter_entries_liv")
+    assert (ended.code, "shorter_entries_live" in ended.err) == (2, True)
+
+
 @shows("--plan", "simulate")
 def test_plan_shows_the_changes_alone() -> None:
     text = call("simulate", LOG, "--plan").out

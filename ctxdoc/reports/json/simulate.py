@@ -29,6 +29,8 @@ def simulate_json(comparison: Comparison, *, excerpts: bool) -> dict[str, Json]:
             "priced_at": [*sorted({call.tariff.day.isoformat() for call in session.calls})],
             "marks_scaled": comparison.scaled,
             "quality_priced": False,
+            "shorter_entries": "live" if comparison.renews_shorter else "die",
+            "keep_cost_otherwise": money_json(comparison.otherwise),
             "notes": list(session.assumptions),
         },
         "requests": len(session.calls),
