@@ -40,6 +40,7 @@ from ctxdoc.simulation.question import (
     shape_of,
     share_of,
 )
+from ctxdoc.simulation.repriced import as_batches, with_model_for
 from ctxdoc.simulation.run import Simulation
 
 if TYPE_CHECKING:
@@ -148,6 +149,8 @@ def simulate(
     optimize: Names = (),
     max_unseen: float | str = MAX_UNSEEN,
     assume: str = "",
+    batch: bool = False,
+    model_for: str = "",
     prefix: int | None = None,
     per_turn: int | None = None,
     turns: int | None = None,
@@ -171,8 +174,9 @@ def simulate(
     `optimize` are one text or several, as the options take them; without a strategy all that apply are
     compared. `max_unseen` is the share of the history that a way may hide and still be a choice, 0.1 or "10%".
     `assume` is shorter_entries_die or shorter_entries_live: whether entries of shorter prefixes live on when a
-    longer one is read. With `plan` report and document are the plan alone. `verbose` lists what the model would
-    not see in report and document.
+    longer one is read. `batch` prices all as message batches, `model_for` the requests of subagents by another
+    model, as "subagents=NAME". With `plan` report and document are the plan alone. `verbose` lists what the
+    model would not see in report and document.
 
     Raises InputError for what cannot be read or makes no session, UnknownNameError for a name that there is
     not, NoRequestError where no request can be simulated.
@@ -219,6 +223,7 @@ def simulate(
             warnings = skipped_lines(log)
             # The session has all that is needed; a log that was read here is gone.
             del log
+        simulation = _repriced(simulation, batch=batch, model_for=model_for)
         comparison = question.answer(simulation)
     return SimulationOutcome(
         comparison=comparison,
@@ -229,6 +234,18 @@ def simulate(
         only_plan=plan,
         warnings=warnings,
     )
+
+
+def _repriced(simulation: Simulation, *, batch: bool, model_for: str) -> Simulation:
+    """The simulation of the session at other prices, where they are asked for."""
+    session = simulation.session
+    if model_for:
+        session = with_model_for(session, model_for)
+    if batch:
+        session = as_batches(session)
+    if session is simulation.session:
+        return simulation
+    return Simulation(session, renews_shorter=simulation.renews_shorter)
 
 
 def _recorded(log: Log, session: str, *, renews_shorter: bool) -> Simulation:

@@ -107,6 +107,17 @@ def simulate(
             show_default=False,
         ),
     ] = "",
+    batch: Annotated[
+        bool, typer.Option("--batch", help="Price all as message batches: half of everything.")
+    ] = False,
+    model_for: Annotated[
+        str,
+        typer.Option(
+            "--model-for",
+            metavar="subagents=NAME",
+            help="Send the requests of subagents to another model.",
+        ),
+    ] = "",
     prefix: Annotated[
         int | None,
         typer.Option(
@@ -186,6 +197,7 @@ def simulate(
       ctxdoc simulate agent.jsonl --sweep clear.trigger=40k,80k --sweep clear.keep=1,3,5
       ctxdoc simulate agent.jsonl --optimize compact.trigger --plot curve.png
       ctxdoc simulate agent.jsonl --plan --max-unseen 25%
+      ctxdoc simulate agent.jsonl --model-for subagents=claude-haiku-4-5
       ctxdoc simulate agent.jsonl --strategy offload --emit offloaded.jsonl
       ctxdoc simulate --prefix 8000 --per-turn 1500 --turns 60
     """

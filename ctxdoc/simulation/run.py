@@ -191,7 +191,12 @@ class _Run:
         """The further calls and the request itself, in order."""
         self.extra_calls += len(outcome.ahead) + len(outcome.behind)
         at, began = _ahead_of(call, state.begun)
-        found = [self._beside(call, state.lane, pair, -1, (at, began)) for pair in outcome.ahead]
+        found = [
+            self._beside(
+                call, state.lane, pair, -1, (pair[1].at, None) if pair[1].at else (at, began)
+            )
+            for pair in outcome.ahead
+        ]
         prompt = state.lane.prompt(call, outcome.head, outcome.messages, outcome.passing)
         found.append(Sending(prompt, call.output or 0, True, 0, call.at, call.began))
         if call.at is not None:

@@ -13,6 +13,7 @@ from tests.support.options import (
     shows,
 )
 from tests.support.program import call
+from tests.support.sessions import demo_session, lines
 
 
 @shows("--strategy", "simulate")
@@ -72,6 +73,35 @@ def test_assume_switches_what_nobody_documents() -> None:
     assert costs[0] - costs[1] == pytest.approx(8_000 * (6.25 - 0.5) / 10**6)
     ended = call("simulate", *words, "--assume", "shorter_entries_liv")
     assert (ended.code, "shorter_entries_live" in ended.err) == (2, True)
+
+
+@shows("--batch", "simulate")
+def test_batch_is_half_of_everything() -> None:
+    one, two = (rows_of(LOG, "--strategy", "keep", *more)[0] for more in ((), ("--batch",)))
+    assert float(two["cost"]) == pytest.approx(float(one["cost"]) / 2)
+    assert (two["cache_read"], two["cache_write"]) == (one["cache_read"], one["cache_write"])
+    assert "priced as message batches" in " ".join(call("simulate", LOG, "--batch").out.split())
+
+
+@shows("--model-for", "simulate")
+def test_model_for_sends_the_requests_of_subagents_to_another_model(tmp_path: Path) -> None:
+    """Sonnet 4.5 costs 3 and 15 USD a million, Haiku 4.5 a third of each; half is the agent below."""
+    rows = demo_session()
+    for number, row in enumerate(rows):
+        row["session_id"] = "main" if number < 6 else "main/agent-1"
+    path = tmp_path / "log.jsonl"
+    path.write_text(lines(rows))
+    words = ("--strategy", "keep")
+    alone = float(rows_of(str(path), *words, "--session", "main/agent-1")[0]["cost"])
+    all_ = float(rows_of(str(path), *words)[0]["cost"])
+    other = rows_of(str(path), *words, "--model-for", "subagents=claude-haiku-4-5")[0]
+    # Its prompts are too short for the minimum of Haiku, 4,096 tokens, until they have grown.
+    assert float(other["cost"]) < all_ - alone / 3
+    for typed in ("subagents", "agents=claude-haiku-4-5", "subagents=nobody"):
+        ended = call("simulate", path, "--model-for", typed)
+        assert (ended.code, "write --model-for subagents=" in ended.err) == (2, True)
+    ended = call("simulate", LOG, "--model-for", "subagents=claude-haiku-4-5")
+    assert (ended.code, "no session below another one" in ended.err) == (2, True)
 
 
 @shows("--plan", "simulate")

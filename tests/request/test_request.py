@@ -124,7 +124,7 @@ def test_the_platform_is_told_by_the_spelling_of_the_model(model: str, platform:
     assert platform_of(model) == platform
     headers = {"host": "h", "anthropic-beta": "b"}
     known = (("platform", platform),) if platform else ()
-    assert request(model=model, headers=headers).place == (*known, ("host", "h"))
+    assert request(model=model, headers=headers).scope == (*known, ("host", "h"))
 
 
 def test_no_kept_header_can_hold_a_secret() -> None:

@@ -90,6 +90,7 @@ def test_every_strategy_that_has_an_edge_is_on_both_sides_of_it() -> None:
         "truncate",
         "dedupe",
         "handoff",
+        "keep_alive",
     }
     assert named | others == set(STRATEGIES.names)
 

@@ -112,7 +112,9 @@ def test_the_document_of_a_plan() -> None:
     ]  # fmt: skip
     assert found["cost"] == found["steps"][-1]["cost_together"]
     # Within no limit there is nothing but the prefix to mend.
-    assert [step["id"] for step in document("--max-unseen", "0")["steps"]] == ["mend"]
+    complete = document("--max-unseen", "0")["steps"]
+    assert [step["id"] for step in complete] == ["mend", "keep_alive"]
+    assert {step["unseen_share"] for step in complete} == {"0.0000"}
 
 
 def test_the_first_screen_has_the_bill_the_two_ways_and_the_first_step() -> None:

@@ -232,6 +232,7 @@ CHECKED = (
     "clear:trigger=4000,keep=2,by=client+reread:share=0.6",
     "when_cold:keep=1,after=0",
     f"compact:at=6|10,summary_tokens={SUMMARY}",
+    "keep_alive:after=18,margin=6,most=2",
     f"handoff:at=5|11,summary_tokens={SUMMARY}",
     "clear:tool_uses=5,keep=2,by=client",
     "when_cold:edit=trim,low=4500,after=0",

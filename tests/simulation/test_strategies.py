@@ -249,3 +249,31 @@ def test_what_a_new_session_begins_with_anew_is_written_again() -> None:
     assert same.prompts == fresh.prompts
     assert fresh.usage.cache_write - same.usage.cache_write == 2 * 1_500
     assert fresh.usage.cache_read - same.usage.cache_read == -2 * 1_500
+
+
+@pytest.mark.parametrize(
+    ("pause", "calls"),
+    [(299, 0), (300, 1), (560, 1), (561, 2), (1_200, 4), (3_081, 11), (9_000, 11)],
+)
+def test_keep_alive_reads_the_last_prompt_before_each_end_of_its_entry(
+    pause: int, calls: int
+) -> None:
+    """Request 6 follows after a pause; the prompt before it has 4,000 + 5 · 1,000 tokens. Calls are made each
+    280 seconds, eleven at most: they bridge 11 · 280 + 300 seconds less one."""
+    gaps = [20] * 4 + [pause] + [20] * 6
+    session = paused(made_session(SHAPE), gaps)
+    row, keep = row_of(session, "keep_alive"), row_of(session, "keep")
+    assert row.extra_calls == calls
+    bridged = calls > 0 and pause < 11 * 280 + 300
+    read = 9_000 * (calls + (1 if bridged else 0))
+    assert row.usage.cache_read - keep.usage.cache_read == read
+    assert keep.usage.cache_write - row.usage.cache_write == (9_000 if bridged else 0)
+    assert row.usage.output == keep.usage.output
+    assert row.cost is not None
+    assert keep.cost is not None
+    # Writing costs 12.5 reads: eleven calls and the request itself are twelve.
+    assert (row.cost < keep.cost) is bridged
+
+
+def test_keep_alive_has_nothing_to_do_without_pauses() -> None:
+    assert row_of(made_session(SHAPE), "keep_alive").is_idle

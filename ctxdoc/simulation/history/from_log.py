@@ -71,6 +71,7 @@ class _Reader:
     def session(self) -> Session:
         """What the log holds, read to its end."""
         calls, around = self._calls()
+        calls = self._below(calls)
         _note_answers(calls)
         if self.walk.one_scope:
             # The scope then says nothing, and a made-up request beside the recorded ones has none.
@@ -87,6 +88,15 @@ class _Reader:
             assumptions=tuple(self._assumptions(calls)),
             around=tuple(around),
         )
+
+    def _below(self, calls: list[Call]) -> list[Call]:
+        """The requests, those of sessions below another one marked."""
+        below = {each.id for each in self.walk.sessions() if each.parent is not None}
+        names = self.walk.parter.names
+        return [
+            replace(call, is_subagent=True) if names[call.number - 1] in below else call
+            for call in calls
+        ]
 
     def _calls(self) -> tuple[list[Call], list[tuple[int, Call]]]:
         """The requests of the chosen session, and those around them: before which each was sent."""

@@ -134,6 +134,8 @@ class Call(Struct, frozen=True, eq=False, kw_only=True, gc=False):
     reported: Usage | None = None
     beside: Decimal | None = Decimal(0)
     """USD billed beside that: compaction passes of the API, searches; None where it is unpriced."""
+    is_subagent: bool = False
+    """Whether its session stands below another one."""
     request: Request | None = None
     """What was recorded, for the bodies that are written; None for a made-up session."""
 

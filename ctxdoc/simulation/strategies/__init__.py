@@ -34,6 +34,7 @@ STRATEGIES: Registry[Definition] = Registry(
         "budget_window",
         "when_cold",
         "handoff",
+        "keep_alive",
         "truncate",
         "dedupe",
         "reread",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, Protocol, TypeAlias
@@ -45,6 +46,8 @@ class Extra(Struct, frozen=True, eq=False, kw_only=True, gc=False):
     """Whether it goes on from the same prefix; else it is paid in full."""
     after: bool = False
     """Whether it follows the request instead of preceding it."""
+    at: datetime | None = None
+    """When it is made, where that is neither right ahead of the request nor right behind it."""
     model: str = ""
     """The model that it is sent to, where that is another one."""
     head: Head | None = None
