@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from ctxdoc.outputs.report import Bar, Chart, Curves, Heat, Picture
+from ctxdoc.outputs.report import Bar, Chart, Curves, Dot, Front, Heat, Picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,6 +33,7 @@ OTHERS = "other causes"
 INK, GRID, PAPER = "#1b1f24", "#c9ced6", "#ffffff"
 WIDTH, HEIGHT, DPI = 8.0, 6.0, 100
 """Inches and dots: 800 x 600 pixels."""
+FRONT_HEIGHT = 3.0
 LABEL = 52
 """Characters of a label's line: two of them stand beside each other."""
 HATCHED = 60
@@ -76,8 +77,14 @@ def _curves_figure(chart: Curves) -> Figure:
     """Panels of lines, each line named once, below the last panel."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
-    panels = figure.subplots(len(chart.panels), 1, sharex=True, squeeze=False)
+    height = HEIGHT if chart.front is None else HEIGHT + FRONT_HEIGHT
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    upper: Any = figure
+    if chart.front is not None:
+        parts: Any = figure.subfigures(2, 1, height_ratios=(HEIGHT, FRONT_HEIGHT))
+        upper, lower = parts
+        _draw_front(lower.subplots(), chart.front)
+    panels = upper.subplots(len(chart.panels), 1, sharex=True, squeeze=False)
     for row, panel in zip(panels, chart.panels, strict=True):
         axes = row[0]
         for index, curve in enumerate(panel.curves):
@@ -101,11 +108,57 @@ def _curves_figure(chart: Curves) -> Figure:
     handles, labels = panels[0][0].get_legend_handles_labels()
     if len(labels) > 1:
         wrapped = [fill(label, LABEL) for label in labels]
-        figure.legend(
+        upper.legend(
             handles, wrapped, loc="outside lower center", ncols=2, frameon=False, fontsize=8
         )
     figure.suptitle(chart.title, fontsize=11)
     return figure
+
+
+def _draw_front(axes: Axes, front: Front) -> None:
+    """Dots of cost over what is hidden, and the line of those that none beats."""
+    from matplotlib.ticker import MultipleLocator
+
+    keep = max((dot.cost for dot in front.dots if dot.is_keep), default=0.0)
+    shown = [dot for dot in front.dots if dot.cost <= FAR * keep]
+    top = max((dot.cost for dot in shown), default=keep) * 1.1
+    best = sorted((dot for dot in shown if dot.on_front), key=lambda dot: dot.unseen)
+    axes.plot([d.unseen for d in best], [d.cost for d in best], color=GRID, lw=1.2, zorder=1)
+    axes.axvline(front.limit, color=GRID, ls=":", lw=1.2, zorder=1)
+    _draw_dots(axes, shown, top)
+    left = len(front.dots) - len(shown)
+    more = f"; {left} dearer ones lie above" if left else ""
+    axes.set_xlabel(f"share of the history that is hidden (dotted: the limit){more}")
+    axes.set_ylabel("USD in all")
+    _dress(axes)
+    axes.set_xlim(left=-0.02, right=max((dot.unseen for dot in shown), default=0.0) * 1.2 + 0.05)
+    axes.set_ylim(bottom=0, top=top)
+    axes.xaxis.set_major_locator(MultipleLocator(0.1))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    axes.yaxis.set_major_formatter(_dollars(top))
+
+
+def _draw_dots(axes: Axes, dots: Sequence[Dot], top: float) -> None:
+    """Each way in the colour of its curve; those that matter by their names, which never lie on each other."""
+    named: list[Dot] = []
+    for dot in sorted(dots, key=lambda dot: (not dot.is_keep, not dot.on_front, dot.cost)):
+        matters = dot.on_front or dot.is_keep
+        color = GRID if dot.curve is None else CURVES[dot.curve % len(CURVES)]
+        mark = "s" if dot.is_keep else "o"
+        axes.plot([dot.unseen], [dot.cost], marker=mark, color=color, ms=7 if matters else 4, ls="")
+        if matters and all(_is_apart(dot, other, top) for other in named):
+            named.append(dot)
+            axes.annotate(
+                dot.label, (dot.unseen, dot.cost), xytext=(5, 5), textcoords="offset points", fontsize=8
+            )  # fmt: skip
+
+
+FAR = 1.6
+"""Times what keeping everything costs, from which on a way is too dear to be drawn to scale."""
+
+
+def _is_apart(one: Dot, two: Dot, top: float) -> bool:
+    return abs(one.unseen - two.unseen) > 0.25 or abs(one.cost - two.cost) > 0.08 * top
 
 
 def _heat_figure(chart: Heat) -> Figure:

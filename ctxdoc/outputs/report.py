@@ -119,6 +119,28 @@ class Panel(Struct, frozen=True, kw_only=True):
     curves: tuple[Curve, ...]
 
 
+class Dot(Struct, frozen=True, kw_only=True):
+    """A way by what it hides and what it costs."""
+
+    label: str
+    unseen: float
+    """Share of the history, from 0 to 1."""
+    cost: float
+    """USD."""
+    curve: int | None = None
+    """Which curve of the picture is of the same way, from 0: it has its colour."""
+    on_front: bool = False
+    is_keep: bool = False
+
+
+class Front(Struct, frozen=True, kw_only=True):
+    """Ways as dots of cost over what is hidden; those that no other one beats are joined by a line."""
+
+    dots: tuple[Dot, ...]
+    limit: float
+    """Share of the history up to which a way is a choice."""
+
+
 class Curves(Struct, frozen=True, kw_only=True):
     """Panels of lines, one below the other, over the same axis."""
 
@@ -127,6 +149,8 @@ class Curves(Struct, frozen=True, kw_only=True):
     panels: tuple[Panel, ...]
     steps: bool = False
     """Whether the values were tried one by one: points are shown."""
+    front: Front | None = None
+    """The same ways by what they hide, below the panels."""
 
 
 class Heat(Struct, frozen=True, kw_only=True):

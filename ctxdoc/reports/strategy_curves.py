@@ -9,6 +9,8 @@ from ctxdoc.outputs.numbers import money_text
 from ctxdoc.outputs.report import (
     Curve,
     Curves,
+    Dot,
+    Front,
     Heat,
     Panel,
 )
@@ -41,16 +43,50 @@ def _strategies_picture(comparison: Comparison) -> Curves:
         spent = tuple(float(dollars(total)) for total in accumulate(c or 0 for c in rows[0].costs))
         costs.append(Curve(label=f"{name} {money_text(rows[0].cost)}", xs=numbers, ys=spent))
         sizes.append(Curve(label=name, xs=numbers, ys=tuple(map(float, rows[0].prompts))))
+    front = _front(comparison, shown)
     left = len(groups) - len(shown)
     more = f"; {left} dearer ones are not drawn" if left else ""
     return Curves(
-        title=f"Cost and prompt by request, {comparison.placement.id} breakpoints (simulated){more}",
+        title=f"{_found_text(comparison)}{more}",
         axis="request, in time order",
         panels=(
             Panel(label="USD in all", unit="USD", curves=tuple(costs)),
             Panel(label="tokens of the prompt", unit="tokens", curves=tuple(sizes)),
         ),
+        front=front,
     )
+
+
+def _found_text(comparison: Comparison) -> str:
+    """What the picture shows, in a line."""
+    whole, within, keep = comparison.best_whole, comparison.best_within, comparison.keep
+    ways = [row for row in (whole, within) if row is not None and row is not keep]
+    told = [f"{named(row, comparison)} {money_text(row.cost)}" for row in ways]
+    text = " and ".join(dict.fromkeys(told))
+    beside = (
+        f" beside keep {money_text(keep.cost)}"
+        if text
+        else f"keep is cheapest, {money_text(keep.cost)}"
+    )
+    return f"Simulated, {comparison.placement.id} breakpoints: {text}{beside}"
+
+
+def _front(comparison: Comparison, shown: Sequence[list[Result]]) -> Front | None:
+    """The ways by what they hide; None where nothing hides anything."""
+    best = comparison.front
+    dots = tuple(
+        Dot(
+            label=named(row, comparison),
+            unseen=comparison.unseen_share(row),
+            cost=float(row.cost),
+            curve=next((at for at, rows in enumerate(shown) if row in rows), None),
+            on_front=any(row is each for each in best),
+            is_keep=row is comparison.keep,
+        )
+        for row in comparison.possible
+        if row.cost is not None
+    )
+    return Front(dots=dots, limit=comparison.max_unseen) if any(d.unseen for d in dots) else None
 
 
 def _groups(rows: Iterable[Result]) -> list[list[Result]]:

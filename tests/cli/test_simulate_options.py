@@ -39,7 +39,7 @@ def test_max_unseen_is_the_share_of_the_history_that_a_choice_may_hide() -> None
         for row in found["rows"]:
             assert row["within_limit"] == (float(row["unseen_share"]) <= float(share))
     whole = document("simulate", LOG, "--max-unseen", "0")
-    assert whole["best_within"] == whole["best_whole"] == "keep"
+    assert whole["best_within"] == whole["best_whole"] == "keep_alive"
     every = document("simulate", LOG, "--max-unseen", "1")
     assert every["best_within"] == every["best"] == "offload"
 
@@ -107,7 +107,7 @@ def test_model_for_sends_the_requests_of_subagents_to_another_model(tmp_path: Pa
 @shows("--plan", "simulate")
 def test_plan_shows_the_changes_alone() -> None:
     text = call("simulate", LOG, "--plan").out
-    assert text.startswith("PLAN  2 changes: ")
+    assert text.startswith("PLAN  3 changes: ")
     assert "strategy" not in text.split()
     assert document("simulate", LOG, "--plan")["schema"] == "ctxdoc/plan/1"
 
