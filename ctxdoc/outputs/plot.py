@@ -34,6 +34,8 @@ INK, GRID, PAPER = "#1b1f24", "#c9ced6", "#ffffff"
 WIDTH, HEIGHT, DPI = 8.0, 6.0, 100
 """Inches and dots: 800 x 600 pixels."""
 FRONT_HEIGHT = 3.0
+TITLE = 96
+"""Characters of a line of a title."""
 LABEL = 52
 """Characters of a label's line: two of them stand beside each other."""
 HATCHED = 60
@@ -111,7 +113,7 @@ def _curves_figure(chart: Curves) -> Figure:
         upper.legend(
             handles, wrapped, loc="outside lower center", ncols=2, frameon=False, fontsize=8
         )
-    figure.suptitle(chart.title, fontsize=11)
+    figure.suptitle(fill(chart.title, TITLE), fontsize=11)
     return figure
 
 
@@ -158,7 +160,7 @@ FAR = 1.6
 
 
 def _is_apart(one: Dot, two: Dot, top: float) -> bool:
-    return abs(one.unseen - two.unseen) > 0.25 or abs(one.cost - two.cost) > 0.08 * top
+    return abs(one.unseen - two.unseen) > 0.12 or abs(one.cost - two.cost) > 0.08 * top
 
 
 def _heat_figure(chart: Heat) -> Figure:
@@ -182,7 +184,7 @@ def _heat_figure(chart: Heat) -> Figure:
                 ink = PAPER if value > middle else INK
                 axes.text(x, y, write(value, 0), ha="center", va="center", color=ink, fontsize=8)
     figure.colorbar(shown, ax=axes, label="USD in all", format=write)
-    figure.suptitle(chart.title, fontsize=11)
+    figure.suptitle(fill(chart.title, TITLE), fontsize=11)
     return figure
 
 

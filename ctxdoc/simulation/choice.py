@@ -79,7 +79,7 @@ def break_even_of(simulation: Simulation, row: Result, keep: Result) -> BreakEve
         return None
     if every < keep.cost:
         return BreakEven(share=None, payloads=payloads, at_all=every)
-    tries = max(1, min(MOST_TRIES, MANY_REQUESTS // max(1, row.requests)))
+    tries = min(MOST_TRIES, MANY_REQUESTS // max(1, row.requests))
     share = _crossing(cost_at, keep.cost, (row.cost, every), tries)
     return BreakEven(share=share, payloads=payloads, at_all=every)
 
@@ -112,7 +112,7 @@ def _crossing(
 
 
 MOST_TRIES = 6
-MANY_REQUESTS = 2_000
+MANY_REQUESTS = 1_000
 """Requests that all tries together may simulate: over a long log two ends and one try are near enough."""
 NEAR = Decimal("0.001")
 """Share of the cost up to which two are the same here."""

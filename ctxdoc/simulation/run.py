@@ -41,6 +41,8 @@ class Simulation:
         self.renews_shorter = renews_shorter
         self._weigh = weigh
         self._setting = PictureSetting(session)
+        self._made: dict[object, Message] = {}
+        """What strategies have put in the place of messages, over all runs."""
 
     def rows(self, specs: tuple[Spec, ...], placements: Sequence[Placement]) -> list[Result]:
         """A strategy under each of the placements."""
@@ -75,7 +77,8 @@ class Simulation:
 
     def _run(self, specs: tuple[Spec, ...], placements: Sequence[Placement]) -> _Run:
         bills = [Bill(each, renews_shorter=self.renews_shorter) for each in placements]
-        return _Run(specs, bills, self._weigh, self._setting, thinks=thinks(self.session))
+        maker = Maker(self._weigh, self._made)
+        return _Run(specs, bills, maker, self._setting, thinks=thinks(self.session))
 
     def otherwise(self) -> Simulation:
         """The same session under the other assumption on entries of shorter prefixes."""
@@ -124,13 +127,13 @@ class _Run:
         self,
         specs: tuple[Spec, ...],
         bills: list[Bill],
-        weigh: Weigh,
+        maker: Maker,
         setting: PictureSetting,
         *,
         thinks: bool,
     ) -> None:
         self.specs = specs
-        self.maker = Maker(weigh)
+        self.maker = maker
         self.setting = setting
         self.threads: dict[int, _ThreadState] = {}
         self.bills = bills

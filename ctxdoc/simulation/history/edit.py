@@ -21,9 +21,10 @@ SUMMARY_TOLD = "[summary of "
 class Maker:
     """Makes the messages that a strategy puts in the place of recorded ones, each once."""
 
-    def __init__(self, weigh: Weigh = weight_of) -> None:
+    def __init__(self, weigh: Weigh = weight_of, made: dict[object, Message] | None = None) -> None:
+        """`made` are messages that other runs over the same session have made: they are the same here."""
         self._weigh = weigh
-        self._made: dict[object, Message] = {}
+        self._made = {} if made is None else made
         self._kept: dict[object, object] = {}
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
@@ -42,6 +43,15 @@ class Maker:
         if found is None:
             found = self._made[key] = self._edited(message, edits, call)
         return found
+
+    def pair(
+        self, key: Hashable, make: Callable[[], tuple[Message, Message]]
+    ) -> tuple[Message, Message]:
+        """Two messages that stand for a call and its result, made once for a key over all runs."""
+        keys = (key, "call"), (key, "result")
+        if keys[0] not in self._made:
+            self._made[keys[0]], self._made[keys[1]] = make()
+        return self._made[keys[0]], self._made[keys[1]]
 
     def message(self, role: str, block: dict[str, Json], tokens: int) -> Message:
         """A message of one block, with a given size."""

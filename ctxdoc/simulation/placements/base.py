@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from msgspec import Struct
 
 from ctxdoc.prompt.prefix import Breakpoint
 from ctxdoc.prompt.segments import AT
 from ctxdoc.simulation.history.assemble import Prompt
+from ctxdoc.simulation.history.messages import Head
 from ctxdoc.simulation.recipe import Recipe
 
 
@@ -43,16 +45,24 @@ def last_block(prompt: Prompt, stop: int | None = None) -> int | None:
 def stable_ends(prompt: Prompt) -> Iterator[int]:
     """The last tool definition and the last block of the system prompt; where a strategy has put blocks behind
     the recorded ones, which may change, the last recorded one too."""
-    own = prompt.call.head.segments
+    yield from _stable_ends(prompt.head, prompt.call.head)
+
+
+@lru_cache(maxsize=4096)
+def _stable_ends(head: Head, recorded_head: Head) -> tuple[int, ...]:
+    """The same of a head, beside the one that was recorded."""
+    return tuple(_ends_of(head, recorded_head))
+
+
+def _ends_of(head: Head, recorded_head: Head) -> Iterator[int]:
+    own = recorded_head.segments
     for part in ("tools", "system"):
         found = [
             index
-            for index, segment in enumerate(prompt.head.segments)
+            for index, segment in enumerate(head.segments)
             if segment.rank[0] == AT[part] and segment.is_block and not segment.mark_fault
         ]
-        recorded = [
-            index for index in found if any(prompt.head.segments[index] is each for each in own)
-        ]
+        recorded = [index for index in found if any(head.segments[index] is each for each in own)]
         if recorded and recorded[-1] != found[-1]:
             yield recorded[-1]
         if found:

@@ -17,7 +17,6 @@ What the model no longer sees
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated
 
 import msgspec
@@ -27,7 +26,7 @@ from ctxdoc.prompt.segments import Segment
 from ctxdoc.prompt.settings import iter_tools
 from ctxdoc.request.codec import Json
 from ctxdoc.simulation.closed_forms import Figures, Law, saved_by_offload
-from ctxdoc.simulation.history.edit import Edit, made_message, with_segment
+from ctxdoc.simulation.history.edit import Edit, Maker, made_message, with_segment
 from ctxdoc.simulation.history.messages import Head, Message
 from ctxdoc.simulation.history.overlap import common_start
 from ctxdoc.simulation.recipe import Recipe, pasted
@@ -113,7 +112,12 @@ class Offload(Struct, frozen=True):
                 due -= again
                 seen += [message.segments[index] for index in places[:again]]
                 pointed = self._pointed(message, places, history)
-                new[message] = (pointed, *read_again(message, places[:again]))
+                made = (
+                    each
+                    for place in places[:again]
+                    for each in read_again(message, place, history.maker)
+                )
+                new[message] = (pointed, *made)
         put = {**known.put, **new} if new else known.put
         sent = known.sent.copy() if goes_on else []
         for message in fresh:
@@ -161,9 +165,10 @@ def thinking_warning(history: History) -> tuple[str, ...]:
     return (NO_THINKING,) if on else ()
 
 
-def read_again(message: Message, places: list[int]) -> Iterator[Message]:
-    """Calls that read payloads, each with its result."""
-    for place in places:
+def read_again(message: Message, place: int, maker: Maker) -> tuple[Message, Message]:
+    """A call that reads a payload, and its result."""
+
+    def made() -> tuple[Message, Message]:
         segment = message.segments[place]
         name = f"toolu_{segment.digest.hex()[:16]}"
         call: Json = {
@@ -177,8 +182,12 @@ def read_again(message: Message, places: list[int]) -> Iterator[Message]:
         if segment.kind == "tool_result" and isinstance(value, dict):
             content = value.get("content")
         result: Json = {"type": "tool_result", "tool_use_id": name, "content": content}
-        yield made_message({"role": "assistant", "content": [call]}, [CALL_TOKENS])
-        yield made_message({"role": "user", "content": [result]}, [message.tokens[place]])
+        return (
+            made_message({"role": "assistant", "content": [call]}, [CALL_TOKENS]),
+            made_message({"role": "user", "content": [result]}, [message.tokens[place]]),
+        )
+
+    return maker.pair(("read again", message, place), made)
 
 
 def _law(strategy: Offload, figures: Figures) -> Law | None:
