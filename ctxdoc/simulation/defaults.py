@@ -10,6 +10,7 @@ from msgspec import Struct
 from ctxdoc.simulation.history.messages import Session
 from ctxdoc.simulation.search import room_of
 from ctxdoc.simulation.strategies import STRATEGIES, Measure, Parameter, Spec, made
+from ctxdoc.simulation.strategies.defer_tools import never_called
 from ctxdoc.simulation.strategies.offload import PAYLOADS
 from ctxdoc.simulation.strategies.spec import parse_specs
 
@@ -30,7 +31,10 @@ def usual_for(session: Session, limit: float) -> Iterator[tuple[Spec, ...]]:
         for parameters in definition.usual
         if definition.applies(session)
     ]
-    yield from fitted_all(session, map(parse_specs, (*texts, *JOINED, *_within(session, limit))))
+    idle = [name for name in never_called(session) if not set(name) & set("|,+:=")]
+    deferred = (f"defer_tools:tools={'|'.join(idle)}",) if idle else ()
+    every = (*texts, *deferred, *JOINED, *_within(session, limit))
+    yield from fitted_all(session, map(parse_specs, every))
 
 
 def _within(session: Session, limit: float) -> Iterator[str]:

@@ -202,7 +202,27 @@ def _settings_of(recorded: Body) -> dict[str, Raw]:
 def _tools(prompt: Prompt, recorded: Body | None, marks: Mapping[int, Breakpoint]) -> list[Raw]:
     """Tool definitions, those that are no part of the prompt included."""
     own = [_unmarked(Raw(bytes(raw))) for raw in (recorded.tools or () if recorded else ())]
+    for index in _deferred(prompt, len(own)):
+        own[index] = _with_member(own[index], "defer_loading", True)
     return _with_blocks(prompt, own, ("tools", "features"), marks)
+
+
+def _deferred(prompt: Prompt, count: int) -> Iterator[int]:
+    """The tool definitions that were a part of the recorded prompt, and are none of this one: a body that
+    leaves them out could not have them searched for."""
+    if prompt.head is prompt.call.head or not prompt.head.segments:
+        return
+    left = {id(segment) for segment in prompt.head.segments}
+    for segment in prompt.call.head.segments:
+        index = _index(segment)
+        is_tool = segment.kind == "tool" and segment.rank[0] == AT["tools"]
+        if is_tool and id(segment) not in left and index is not None and index < count:
+            yield index
+
+
+def _with_member(block: Raw, name: str, value: object) -> Raw:
+    members: dict[str, object] = dict(msgspec.json.decode(block, type=dict[str, Raw]))
+    return Raw(msgspec.json.encode({**members, name: value}))
 
 
 def _system(prompt: Prompt, recorded: Body | None, marks: Mapping[int, Breakpoint]) -> list[Raw]:

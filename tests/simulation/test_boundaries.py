@@ -91,6 +91,7 @@ def test_every_strategy_that_has_an_edge_is_on_both_sides_of_it() -> None:
         "dedupe",
         "handoff",
         "keep_alive",
+        "defer_tools",
     }
     assert named | others == set(STRATEGIES.names)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -13,12 +14,14 @@ from msgspec.structs import replace
 from ctxdoc.errors import InputError
 from ctxdoc.request.codec import Json
 from ctxdoc.simulation.compare import compare
+from ctxdoc.simulation.emit import iter_lines
 from ctxdoc.simulation.history.edit import made_message
 from ctxdoc.simulation.history.from_numbers import Shape, made_session, plain_head
 from ctxdoc.simulation.history.messages import Session
 from ctxdoc.simulation.placements import PLACEMENTS
 from ctxdoc.simulation.result import Result
 from ctxdoc.simulation.run import Simulation
+from ctxdoc.simulation.strategies.defer_tools import never_called
 from ctxdoc.simulation.strategies.spec import parse_specs
 from tests.simulation.test_run import recorded, weigh
 
@@ -277,3 +280,36 @@ def test_keep_alive_reads_the_last_prompt_before_each_end_of_its_entry(
 
 def test_keep_alive_has_nothing_to_do_without_pauses() -> None:
     assert row_of(made_session(SHAPE), "keep_alive").is_idle
+
+
+def test_deferred_definitions_leave_the_head_and_stay_in_the_body() -> None:
+    """Five tools, of which the session calls one: the head loses the other four, and has the search tool."""
+    session = recorded()
+    names = never_called(session)
+    assert names == ["list_files", "search", "write_file", "run_tests"]
+    head = session.calls[0].head
+    sizes = {s.name: t for s, t in zip(head.segments, head.tokens, strict=True) if s.kind == "tool"}
+    text = f"defer_tools:tools={'|'.join(names)},search_tokens=200"
+    simulation = Simulation(session, weigh)
+    row, keep = (
+        simulation.rows(parse_specs(each), [PLACEMENTS["rolling"]])[0] for each in (text, "keep")
+    )
+    gone = sum(sizes[name] for name in names) - 200
+    assert [a - b for a, b in zip(keep.prompts, row.prompts, strict=True)] == [gone] * len(
+        row.prompts
+    )
+    assert (row.lost, row.rewrites) == ((), keep.rewrites)
+    line = next(iter_lines(simulation, parse_specs(text), PLACEMENTS["rolling"]))
+    tools = json.loads(line)["request"]["tools"]
+    assert [tool["name"] for tool in tools if tool.get("defer_loading")] == names
+    assert tools[-1]["type"] == "tool_search_tool_regex_20251119"
+    # In the prompt that is rendered of that body none of them is left.
+    (name,) = (tool["name"] for tool in tools[:-1] if not tool.get("defer_loading"))
+    assert name == "read_file"
+
+
+def test_the_table_defers_what_nobody_called() -> None:
+    rows = {row.name: row for row in compare(Simulation(recorded(), weigh)).rows}
+    (spec,) = rows["defer_tools"].specs
+    assert dict(spec.given)["tools"] == "list_files|search|write_file|run_tests"
+    assert row_of(made_session(SHAPE), "defer_tools:tools=read").is_idle

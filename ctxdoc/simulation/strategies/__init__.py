@@ -35,6 +35,7 @@ STRATEGIES: Registry[Definition] = Registry(
         "when_cold",
         "handoff",
         "keep_alive",
+        "defer_tools",
         "truncate",
         "dedupe",
         "reread",
