@@ -111,18 +111,19 @@ class Offload(Struct, frozen=True):
                 again = int(due + ROUNDING)
                 due -= again
                 seen += [message.segments[index] for index in places[:again]]
-                pointed = self._pointed(message, places, history)
-                made = (
-                    each
-                    for place in places[:again]
-                    for each in read_again(message, place, history.maker)
-                )
-                new[message] = (pointed, *made)
+                new[message] = self._put(message, places, again, history)
         put = {**known.put, **new} if new else known.put
         sent = known.sent.copy() if goes_on else []
         for message in fresh:
             sent += put.get(message) or (message,)
         return Memory(put, due, history.messages, sent), seen
+
+    def _put(
+        self, message: Message, places: list[int], again: int, history: History
+    ) -> tuple[Message, ...]:
+        """A message with pointers, and the calls that read its first payloads after all."""
+        pairs = [read_again(message, place, history.maker) for place in places[:again]]
+        return (self._pointed(message, places, history), *(each for pair in pairs for each in pair))
 
     def _places(self, message: Message) -> list[int]:
         """The indices of the payloads."""
