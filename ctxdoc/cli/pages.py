@@ -148,21 +148,32 @@ TOPICS = {
   placement  Where breakpoints stand and how long their entries live. Strategies are compared under
              rolling ones: end of tools, end of system, last message. `recorded` is what was sent, `none`
              is caching off, `oracle` the bound that no placement can beat.
+  sent       The baseline: everything kept, with breakpoints, lifetimes and changes of the prefix as the log has
+             them; of a transcript as its counters tell them. It is held against the bill, and what sets them
+             apart is named. `recorded_5m` and `recorded_1h` change the lifetime alone.
+  complete   The cheapest way that takes nothing from the model; choice: the cheapest that hides at most
+             --max-unseen of the history; beyond: the lowest number, whatever it hides.
   read       Share of the input that is read from the cache.
   no cache   What the same prompts cost without one. Where this column says cheaper and the other dearer,
              the strategy rewrites more than it saves.
   moved      Tokens that were sent before and are sent again behind a change: they are written anew.
-  unseen     Tokens that were recorded and are missing at some request. What the model does worse
-             without them is not priced, nor what it fetches again (offload:reread is a parameter).
+  unseen     Share of the history that is missing at some request. What the model does worse without it
+             is not priced.
+  rereads    A way pays while less than that share of the tool results and documents that are gone is read
+             again: simulated on both sides of it, each by a call of its own whose result stays from then on.
+             `+reread:share=0.5` behind any strategy prices a share; what a share reads a larger one reads too.
+  front      The ways that no other one beats both in cost and in what is unseen.
   pays       The request from which on it is cheaper in all than keeping everything, to the end.
   formulas   Beside the simulation, for a session of one stretch: turn k sends P + a·k, r and w are the
              read and the write factor. Kept and always warm: w·(P + a·n) + r·((n−1)·P + a·n(n−1)/2).
              Removing d tokens with T behind them pays after (w−r)·T/(r·d) turns. A window of W tokens
              that slides costs more a turn until turn w·(W − a)/(r·a). A compaction is cheapest every
              √(2·C/(r·a)) turns, C being what one costs.
-  lifetimes  An entry that is read lives on; the shorter ones ahead of it do not. After five minutes
-             of a growing conversation the breakpoint at the end of the system prompt is gone, and a
-             compaction or a cut writes tools and system prompt again; rolling_1h keeps them.""",
+  plan       What is worth writing first: breakpoints, then what hides nothing, then what hides little, each
+             simulated beside those ahead of it.
+  lifetimes  An entry that is read lives on; the shorter ones ahead of it do not, as it is assumed (--assume).
+             After five minutes of a growing conversation the breakpoint at the end of the system prompt is
+             gone, and a compaction or a cut writes tools and system prompt again; rolling_1h keeps them.""",
     "exit-codes": """Exit codes
 
   0    done; every limit of the gate held

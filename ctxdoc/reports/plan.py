@@ -92,9 +92,10 @@ def _worth(step: Step, plan: Plan) -> str:
 
 
 def _hides(step: Step) -> str:
+    caution = f"; {step.recipe.caution}" if step.recipe.caution else ""
     if not step.unseen:
-        return "nothing"
-    text = f"{share_text(step.unseen, 1)} of the history"
+        return f"nothing of the history{caution}"
+    text = f"{share_text(step.unseen, 1)} of the history{caution}"
     if step.pays_below is not None:
         text += f"; pays while less than {share_text(step.pays_below, 1)} of it is read again"
     return text
@@ -120,6 +121,7 @@ def _step_json(step: Step) -> dict[str, Json]:
         "cost_together": money_json(step.together),
         "unseen_share": f"{step.unseen:.4f}",
         "pays_below_share": None if step.pays_below is None else f"{step.pays_below:.4f}",
+        "caution": recipe.caution or None,
         "proof": recipe.proof,
     }
 

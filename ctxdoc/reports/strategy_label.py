@@ -7,6 +7,9 @@ from ctxdoc.simulation.compare import Comparison
 from ctxdoc.simulation.result import Result
 from ctxdoc.simulation.strategies import Spec
 
+MANY = 3
+"""Names of a parameter that are shown; of more, their number."""
+
 
 def named(row: Result, comparison: Comparison) -> str:
     """A strategy, with its placement where that is another one."""
@@ -24,4 +27,7 @@ def _spec_text(spec: Spec) -> str:
 
 
 def _given(value: str) -> str:
+    names = value.split("|")
+    if len(names) > MANY:
+        return f"{len(names)} names"
     return short_text(int(value)) if value.isdecimal() and int(value) >= 10_000 else value

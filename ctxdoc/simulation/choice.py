@@ -38,6 +38,16 @@ def is_choice(row: Result) -> bool:
     )
 
 
+def is_complete(row: Result) -> bool:
+    """Whether nothing is taken from the model, or withheld from it."""
+    return not row.lost and not is_withholding(row)
+
+
+def is_withholding(row: Result) -> bool:
+    """Whether the model lacks what is no part of the history, at first."""
+    return any(spec.definition.withholds for spec in row.specs)
+
+
 def cheapest_of(rows: Iterable[Result]) -> Result | None:
     """The row that costs least, the first of several; None where none is priced."""
     priced = [(row.cost, index, row) for index, row in enumerate(rows) if row.cost is not None]

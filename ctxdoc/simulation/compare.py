@@ -19,6 +19,8 @@ from ctxdoc.simulation.choice import (
     cheapest_of,
     front_of,
     is_choice,
+    is_complete,
+    is_withholding,
 )
 from ctxdoc.simulation.defaults import fitted_all, is_small, usual_for
 from ctxdoc.simulation.history.messages import Session
@@ -107,7 +109,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
     @property
     def front(self) -> list[Result]:
         """The rows that no other one beats both in cost and in what is unseen."""
-        return front_of(self.possible)
+        return front_of([row for row in self.possible if not is_withholding(row)])
 
     def unseen_share(self, row: Result) -> float:
         """Share of the history that the model does not see at some request that had it."""
@@ -115,12 +117,12 @@ class Comparison(Struct, frozen=True, kw_only=True):
 
     def is_within(self, row: Result) -> bool:
         """Whether a row hides no more than the limit."""
-        return not row.lost or self.unseen_share(row) <= self.max_unseen
+        return is_complete(row) or 0 < self.max_unseen >= self.unseen_share(row)
 
     @property
     def best_whole(self) -> Result | None:
         """The cheapest of which the model sees everything."""
-        return cheapest_of(row for row in self.possible if not row.lost)
+        return cheapest_of(filter(is_complete, self.possible))
 
     @property
     def cheaper_as_written(self) -> list[Result]:

@@ -17,6 +17,8 @@ class Recipe(Struct, frozen=True, kw_only=True):
     """A part of a request body as JSON, to paste; empty where it is done in the program alone."""
     beta: str = ""
     """The beta header that the API asks for."""
+    caution: str = ""
+    """What the model lacks beside what is counted as hidden."""
     proof: str
     """What the next log shows."""
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxdoc.simulation.choice import front_of
+from ctxdoc.simulation.choice import front_of, is_withholding
 from ctxdoc.simulation.compare import Comparison, compare
 from ctxdoc.simulation.history.from_numbers import Shape, made_session
 from ctxdoc.simulation.placements import PLACEMENTS
@@ -90,9 +90,9 @@ def test_the_front_runs_from_complete_to_cheapest(seed: int) -> None:
     unseen = [row.lost_tokens for row in front]
     assert unseen == sorted(set(unseen))
     assert front[0] is comparison.best_whole
-    assert front[-1] is comparison.best
     for row in comparison.possible:
-        if row.cost is not None:
+        # Deferred definitions are no part of the history: what they hide has no place on this axis.
+        if row.cost is not None and not is_withholding(row):
             assert any(
                 other.cost is not None
                 and other.cost <= row.cost

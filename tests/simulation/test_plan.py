@@ -108,12 +108,15 @@ def test_the_document_of_a_plan() -> None:
     assert mend["id"] == "mend"
     assert list(best) == [
         "id", "do", "code", "beta", "saved_alone", "cost_together", "unseen_share", "pays_below_share",
-        "proof",
+        "caution", "proof",
     ]  # fmt: skip
     assert found["cost"] == found["steps"][-1]["cost_together"]
     # Within no limit there is nothing but the prefix to mend.
     complete = document("--max-unseen", "0")["steps"]
     assert [step["id"] for step in complete] == ["mend", "keep_alive"]
+    little = document()["steps"]
+    assert little[1]["id"].startswith("defer_tools:tools=list_files|")
+    assert "has to search" in little[1]["caution"]
     assert {step["unseen_share"] for step in complete} == {"0.0000"}
 
 

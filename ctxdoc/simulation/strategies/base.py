@@ -150,6 +150,8 @@ class Definition(Struct, frozen=True, kw_only=True):
     """Whether it takes something out of a prompt that was sent before."""
     coarsens: bool = False
     """Whether it sends images in less detail, which does not count as unseen."""
+    withholds: bool = False
+    """Whether the model lacks something that is no part of the history, and so not counted as unseen."""
     server_edit: Callable[[Any], dict[str, Json]] | None = None
     """The entry of `context_management` that asks the API for it; None where the API has none."""
     applied_edit: ApplyEdit | None = None

@@ -95,6 +95,7 @@ def _recipe(strategy: DeferTools) -> Recipe:
     return Recipe(
         do=f"defer {len(names)} tool definitions that nobody called, and add the search tool",
         code=pasted({"tools": [{**SEARCH}, {"name": names[0], "defer_loading": True}]}),
+        caution="the model has to search for what it did not need so far",
         proof="prompts begin with fewer tokens, and answers call the search tool where one is needed",
     )
 
@@ -104,6 +105,7 @@ STRATEGY = Definition(
     title="definitions that nobody calls are deferred",
     make=DeferTools,
     edits=False,
+    withholds=True,
     recipe=_recipe,
     usual=(),
 )
