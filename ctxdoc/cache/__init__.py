@@ -1,1 +1,4 @@
-"""The one cache model: entries, lookup, lifetimes (TTL). Imports prompt and tokens."""
+"""The one cache model: entries, lookup, and when they end; how long a TTL is, providers state.
+
+Imports prompt, tokens, providers and request.
+"""

@@ -1,4 +1,4 @@
-"""Pages on what is no cause and no format."""
+"""Pages on topics; the page of a part (cause, format, strategy, placement …) is the docstring of its file."""
 
 from __future__ import annotations
 

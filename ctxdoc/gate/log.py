@@ -37,6 +37,7 @@ def gate_replay(
     breaches = sorted(_of_rows(found, settings), key=lambda breach: not breach.breaks)
     now = lock_of(found.heads) if found.heads else None
     stable = _stable_of_log(found, breaches, settings)
+    # A log of single requests has nothing that could have stayed the same: its baseline is the check then.
     has_one = not any(row.related for row in found.rows) and not stable.value
     checks = [*([] if has_one and settings.baseline else [stable]), *_limits(found, settings)]
     changed: tuple[PrefixChange, ...] = ()

@@ -1,1 +1,1 @@
-"""Pixels and patches of images. Imports request."""
+"""Pixels and patches of images. Imports request and providers."""

@@ -1,1 +1,1 @@
-"""The only package that calls the API. Imports diagnosis and what lies below."""
+"""Questions that ctxdoc asks the API itself. Imports diagnosis and what lies below."""

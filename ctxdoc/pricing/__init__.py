@@ -1,1 +1,4 @@
-"""Rates of a model at a date, and the cost of a usage. Imports request and providers."""
+"""Prices: rates of a model at a date are looked up in `rates`, and make the cost of a usage in `cost`.
+
+Imports request and providers.
+"""

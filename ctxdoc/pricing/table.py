@@ -1,6 +1,6 @@
 """Reads genai-prices into a table of rates: the library stays the source, its import is paid once.
 
-`python -m ctxdoc.price_table` writes the table of the installed library beside this module.
+`python -m ctxdoc.pricing.table` writes the table of the installed library beside this module.
 `pricing` reads that file while the installed library has the version it was made from, and
 calls `read_library` when it has another.
 """

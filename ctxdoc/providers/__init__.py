@@ -1,4 +1,7 @@
-"""What each provider states about its cache and its models, one file each. Imports registry only."""
+"""What each provider states about its cache and its models: a module and a table of data each.
+
+Imports registry only.
+"""
 
 from __future__ import annotations
 

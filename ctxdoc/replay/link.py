@@ -100,6 +100,7 @@ class Earlier:
             if own is not None:
                 yield Candidate(own, shares_much=True)
         else:
+            # The first "pair" is the opening message alone, which many conversations share.
             by_pair = Candidate(pairs[pair], shares_much=pair != row[0])
             same = self._opens_so(by_pair.number, prefix, scope)
             # A history that was edited since has no equal end: the pair knows the later request.

@@ -22,7 +22,6 @@ from ctxdoc.replay.link import in_time
 from ctxdoc.replay.sessions import Parter
 from ctxdoc.request.log import Log
 from ctxdoc.simulation.closed_forms import best_batch, compaction, factors_of
-from ctxdoc.simulation.history.counted_thread import TTL_SECONDS
 from ctxdoc.simulation.history.from_numbers import chat, exchange
 from ctxdoc.simulation.history.messages import Call, Message, Session, size_of
 from ctxdoc.simulation.placements import PLACEMENTS, Placement
@@ -199,7 +198,8 @@ class _State(Struct, frozen=True, kw_only=True):
         own = [call for call in session.calls if call.thread == last.thread]
         prompts = [call.head.size + size_of(call.messages) for call in own[-RECENT - 1 :]]
         grown = [two - one for one, two in pairwise(prompts) if two > one]
-        ttl = max((mark.ttl for mark in last.marks), key=TTL_SECONDS.__getitem__, default="5m")
+        rules = last.rule.rules
+        ttl = max((mark.ttl for mark in last.marks), key=rules.seconds, default=rules.default_ttl)
         _check_now(now, last.at)
         per_call = round(median(grown)) if grown else 0
         history = prompts[-1] - last.head.size
@@ -210,7 +210,7 @@ class _State(Struct, frozen=True, kw_only=True):
             prompt=prompts[-1],
             per_call=per_call,
             reply=_reply_of(own, per_call),
-            gap=_gap_of(own, TTL_SECONDS[ttl]),
+            gap=_gap_of(own, rules.seconds(ttl)),
             now=now if last.at is not None else None,
             ttl=ttl,
             calls=calls or _calls_of(len(own), last.rule.window - prompts[-1], per_call),
@@ -219,11 +219,16 @@ class _State(Struct, frozen=True, kw_only=True):
         )
 
     @property
+    def lifetime(self) -> int:
+        """Seconds that its entries live."""
+        return self.last.rule.rules.seconds(self.ttl)
+
+    @property
     def alive_for(self) -> float | None:
         """Seconds that the entry of the last call still lives."""
         if self.last.at is None or self.now is None:
             return None
-        left = TTL_SECONDS[self.ttl] - (self.now - self.last.at).total_seconds()
+        left = self.lifetime - (self.now - self.last.at).total_seconds()
         return max(0.0, left)
 
     @property
@@ -234,6 +239,7 @@ class _State(Struct, frozen=True, kw_only=True):
     def ways(self) -> Iterator[Way]:
         """The ways, going on first."""
         number = self.number + 1
+        # Of a log without bodies the last part of the head is a session's own; bodies have the same head again.
         fresh = self.last.head.tokens[-1] if len(self.last.head.tokens) > 1 else 0
         fresh = fresh if self.last.request is None else 0
         texts = {
@@ -245,7 +251,7 @@ class _State(Struct, frozen=True, kw_only=True):
         for name, text in texts.items():
             yield self._way(name, text, self._row(text, self._soon()), going_on)
         # At the end of a pause the first call is written anew in full: that is when an edit is free.
-        text = f"when_cold:at={number},after={TTL_SECONDS[self.ttl]}"
+        text = f"when_cold:at={number},after={self.lifetime}"
         yield self._way("wait", text, self._row(text, self._cold()), going_on)
 
     def _way(self, name: str, text: str, row: Result, going_on: Result) -> Way:
@@ -277,7 +283,7 @@ class _State(Struct, frozen=True, kw_only=True):
         at = self.last.at
         if at is None:
             return self._projected(None)
-        end = at + timedelta(seconds=TTL_SECONDS[self.ttl])
+        end = at + timedelta(seconds=self.lifetime)
         return self._projected(max(end, self.now or end))
 
     def _projected(self, first: datetime | None) -> Session:
@@ -305,6 +311,7 @@ class _State(Struct, frozen=True, kw_only=True):
     def _turn(self, number: int, answer: int | None) -> Iterator[Message]:
         """What comes to the prompt from one call to the next."""
         reply = min(self.reply if answer is None else answer, self.per_call)
+        # Far behind the recorded ones: ids of made-up calls are made of it.
         index = 10**6 + number
         if any(message.results for message in self.last.messages[-RECENT:]):
             return exchange(index, reply, self.per_call - reply, 0)

@@ -111,11 +111,10 @@ class _Outcome(Struct, gc=False):
 
     def add(self, sent: Outgoing) -> None:
         """Takes over what one strategy sends."""
-        head = self.head
         self.messages, self.head = sent.messages, sent.head or self.head
         self.passing += sent.passing
         for extra in sent.extra:
-            pair = (extra.head or (head if extra.head is None and sent.head else self.head), extra)
+            pair = (extra.head or self.head, extra)
             (self.behind if extra.after else self.ahead).append(pair)
         self.warnings.update(dict.fromkeys(sent.warnings))
 

@@ -1,1 +1,1 @@
-"""Sizes of prompts and blocks: reported, calibrated, estimated. Imports prompt and images."""
+"""Sizes of prompts and blocks: reported, calibrated, estimated. Imports prompt, images and providers."""

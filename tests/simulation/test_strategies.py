@@ -313,3 +313,23 @@ def test_the_table_defers_what_nobody_called() -> None:
     (spec,) = rows["defer_tools"].specs
     assert dict(spec.given)["tools"] == "list_files|search|write_file|run_tests"
     assert row_of(made_session(SHAPE), "defer_tools:tools=read").is_idle
+
+
+def test_what_is_read_again_goes_on_from_the_head_that_has_the_reader() -> None:
+    """A definition of 500 tokens for reading files again stands in every prompt, those of the rereads too."""
+    session = made_session(SHAPE)
+    text = "offload:over=300,reread=1,tool_tokens=500"
+    sent = list(Simulation(session).iter_sent(parse_specs(text), PLACEMENTS["rolling"]))
+    assert sum(sending.order > 0 for sending in sent) == 11
+    assert {sending.prompt.head.size for sending in sent} == {4_000 + 500}
+
+
+def test_a_summary_is_asked_for_in_the_old_session() -> None:
+    """Of 4,000 fixed tokens 1,500 are another text in the new session, and not in the call before it."""
+    session = made_session(SHAPE)
+    text = "handoff:at=4|8,summary_tokens=400,fresh=1500"
+    sent = list(Simulation(session).iter_sent(parse_specs(text), PLACEMENTS["rolling"]))
+    heads = [sending.prompt.head for sending in sent if sending.order < 0]
+    assert heads[0] is session.calls[0].head
+    assert heads[1] is sent[4].prompt.head
+    assert heads[1] is not heads[0]

@@ -18,13 +18,12 @@ from ctxdoc.diagnosis.case import TOLERANCE_TOKENS
 from ctxdoc.prompt.segments import read_message
 from ctxdoc.prompt.settings import system_block
 from ctxdoc.providers import find_model
+from ctxdoc.providers.rules import Provider
 from ctxdoc.request.request import Request
 from ctxdoc.request.usage import Usage
 from ctxdoc.simulation.history.edit import made_message, text_block
 from ctxdoc.simulation.history.from_numbers import exchange
 from ctxdoc.simulation.history.messages import BreakpointAt, Head, Message, message_of
-
-TTL_SECONDS = {"5m": 300, "1h": 3600}
 
 
 class Start(Struct, frozen=True):
@@ -47,6 +46,7 @@ class CountedThread(Struct):
     cached: int
     """Of them, those that were read or written."""
     output: int
+    rules: Provider
     ttl: str = ""
     """The lifetime that the last counters showed; empty where nothing was cached so far."""
     at: datetime | None = None
@@ -54,7 +54,7 @@ class CountedThread(Struct):
 
     @classmethod
     def begin(
-        cls, name: str, usage: Usage, start: Start, at: datetime | None = None
+        cls, name: str, usage: Usage, start: Start, rules: Provider, at: datetime | None = None
     ) -> CountedThread:
         """The first prompt counts as fixed: nothing tells what is in it."""
         opening = made_message({"role": "user", "content": [text_block("[task]")]}, [0])
@@ -66,6 +66,7 @@ class CountedThread(Struct):
             last=usage.input,
             cached=_cached(usage),
             output=usage.output,
+            rules=rules,
             ttl=ttl_of(usage),
             at=at,
         )
@@ -97,7 +98,7 @@ class CountedThread(Struct):
             return False
         if at is None or self.at is None:
             return True
-        return (at - self.at).total_seconds() < TTL_SECONDS[self.ttl]
+        return (at - self.at).total_seconds() < self.rules.seconds(self.ttl)
 
     def _change(self, turn: int, read: int) -> None:
         """Makes the prompt another one behind so many tokens."""
@@ -182,6 +183,7 @@ def _head(start: Start, size: int, name: str) -> Head:
 
 def _renewed(message: Message, turn: int) -> Message:
     """The same message with another text in its first block; calls keep their ids."""
+    # The texts that are made up here end with a bracket.
     raw = message.raw.replace(b']"', f'; changed at {turn}]"'.encode(), 1)
     segments = read_message(raw, message.segments[0].rank[1], lean=True).segments
     return replace(message_of(segments, message.tokens, raw))

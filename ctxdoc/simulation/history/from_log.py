@@ -191,7 +191,8 @@ class _Reader:
         if fresh:
             name = f"of {session}, thread {told.thread}"
             start = self.starts.of(request.model, usage, name)
-            self.heard[found] = CountedThread.begin(name, usage, start, request.at)
+            rules = find_model(request.model).rules
+            self.heard[found] = CountedThread.begin(name, usage, start, rules, request.at)
         else:
             self.heard[found].go_on(step.index, usage, request.at)
         heard = self.heard[found]

@@ -1,4 +1,7 @@
-"""The context strategies, one file each with its page. Imports simulation.history and what lies below."""
+"""The context strategies, one file each with its page. Imports simulation.history and what lies below.
+
+One more is a file with a `STRATEGY`, and its name below; `usual=()` keeps it out of the default table.
+"""
 
 from __future__ import annotations
 

@@ -70,7 +70,8 @@ class Handoff(Struct, frozen=True):
             messages=self._begun(history, now),
             memory=now,
             head=self._head(history, now.count),
-            extra=(Extra(messages=asking, output=self.summary_tokens, head=head),),
+            # The summary is asked for in the old session.
+            extra=(Extra(messages=asking, output=self.summary_tokens, head=head or history.head),),
         )
 
     def _begun(self, history: History, known: Memory | None) -> list[Message]:
