@@ -123,3 +123,10 @@ def test_what_the_benchmarks_time_runs(name: str) -> None:
     ).stdout.split()
     assert float(seconds) > 0
     assert float(peak) > 1
+
+
+def test_nothing_else_lies_at_the_top() -> None:
+    files = {each.name for each in PACKAGE.parent.iterdir() if each.is_file()}
+    assert {each for each in files if not each.startswith(".")} <= {
+        "LICENSE", "Makefile", "README.md", "pyproject.toml",
+    }  # fmt: skip
